@@ -1,0 +1,87 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// A Field is one member to set in a JSON object. Value is JSON; it must not be
+// empty.
+type Field struct {
+	Key   string
+	Value []byte
+}
+
+// Edit returns the JSON object obj with the given members set. All that is not
+// set keeps its bytes and its order; new members come last. An empty obj counts
+// as {}. It fails where obj is not an object or has one of the keys twice.
+func Edit(obj []byte, fields ...Field) ([]byte, error) {
+	obj = bytes.TrimSpace(obj)
+	if len(obj) == 0 {
+		obj = []byte("{}")
+	}
+	var (
+		keys  [16]string
+		spans [16]Span
+		size  = len(obj)
+	)
+	if len(fields) > len(keys) {
+		return nil, fmt.Errorf("more than %d fields", len(keys))
+	}
+	for i, f := range fields {
+		keys[i] = f.Key
+		size += len(f.Key) + len(f.Value) + 4
+	}
+	if err := Members(tool.OneOf(obj), keys[:len(fields)], spans[:]); err != nil {
+		return nil, err
+	}
+	out := make([]byte, 0, size)
+	at := 0
+	for i := firstAfter(spans[:len(fields)], at); i >= 0; i = firstAfter(spans[:len(fields)], at) {
+		out = append(out, obj[at:spans[i].Start]...)
+		out = append(out, fields[i].Value...)
+		at = spans[i].End
+	}
+	out = append(out, obj[at:len(obj)-1]...) // up to the closing bracket
+	empty := len(bytes.TrimSpace(obj[1:len(obj)-1])) == 0
+	for i, f := range fields {
+		if spans[i].Found() {
+			continue
+		}
+		if !empty {
+			out = append(out, ',')
+		}
+		empty = false
+		out = append(Quote(out, f.Key), ':')
+		out = append(out, f.Value...)
+	}
+	return append(out, '}'), nil
+}
+
+// firstAfter returns the index of the first span that starts at or after at, or -1.
+func firstAfter(spans []Span, at int) int {
+	first := -1
+	for i, s := range spans {
+		if s.Found() && s.Start >= at && (first < 0 || s.Start < spans[first].Start) {
+			first = i
+		}
+	}
+	return first
+}
+
+// EditMeta returns params with the given members of its "_meta" object set.
+func EditMeta(params []byte, fields ...Field) ([]byte, error) {
+	var spans [1]Span
+	if len(bytes.TrimSpace(params)) > 0 {
+		if err := Members(tool.OneOf(params), []string{"_meta"}, spans[:]); err != nil {
+			return nil, err
+		}
+	}
+	meta, err := Edit(spans[0].In(tool.OneOf(params)).Join(), fields...)
+	if err != nil {
+		return nil, fmt.Errorf("_meta: %w", err)
+	}
+	return Edit(params, Field{"_meta", meta})
+}

@@ -1,0 +1,216 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// A Message is one JSON-RPC 2.0 message. Only its envelope is read: the values
+// are the bytes that came, in as many pieces as they came in.
+type Message struct {
+	ID     []byte // a JSON number or string as it came; nil where there is none
+	Method string // empty in an answer
+	Params tool.Bytes
+	Result tool.Bytes
+	Error  tool.Bytes
+}
+
+// IsRequest reports whether an answer is due.
+func (m *Message) IsRequest() bool { return m.Method != "" && m.ID != nil }
+
+// IsNotification reports whether m is a notification.
+func (m *Message) IsNotification() bool { return m.Method != "" && m.ID == nil }
+
+// IsAnswer reports whether m answers a request.
+func (m *Message) IsAnswer() bool { return m.Method == "" }
+
+// Order matters: scanner captures the first.
+var envelope = []string{"id", "jsonrpc", "method", "params", "result", "error"}
+
+// Parse reads the envelope of one message. It refuses what is not a JSON object,
+// what is not JSON-RPC 2.0, and an envelope that has one of its members twice.
+func Parse(b tool.Bytes) (*Message, error) {
+	s := scanner{keys: envelope}
+	for _, p := range b {
+		if err := s.feed(p); err != nil {
+			return nil, err
+		}
+	}
+	return s.message(b)
+}
+
+// message returns the message that s has read, whose text is b.
+func (s *scanner) message(b tool.Bytes) (*Message, error) {
+	if err := s.finish(); err != nil {
+		return nil, err
+	}
+	if v := s.spans[1].In(b).Join(); string(v) != `"2.0"` {
+		return nil, errors.New("not a JSON-RPC 2.0 message")
+	}
+	m := &Message{
+		Params: s.spans[3].In(b),
+		Result: s.spans[4].In(b),
+		Error:  s.spans[5].In(b),
+	}
+	if id := s.spans[0].In(b).Join(); string(id) != "null" {
+		m.ID = id
+	}
+	if m.ID != nil && m.ID[0] != '"' && m.ID[0] != '-' && (m.ID[0] < '0' || m.ID[0] > '9') {
+		return nil, errors.New("id of the message is neither a number nor a string")
+	}
+	if s.spans[2].Found() {
+		method := s.spans[2].In(b).Join()
+		if method[0] != '"' || len(method) < 3 {
+			return nil, errors.New("method of the message is not a name")
+		}
+		m.Method = internMethod(unquote(method[1 : len(method)-1]))
+		return m, nil
+	}
+	if (m.Result == nil) == (m.Error == nil) {
+		return nil, errors.New("message has neither a method nor one of result and error")
+	}
+	return m, nil
+}
+
+// internMethod saves an allocation for the names that come with every call.
+func internMethod(b []byte) string {
+	switch string(b) {
+	case "tools/call":
+		return "tools/call"
+	case "tools/list":
+		return "tools/list"
+	case "notifications/progress":
+		return "notifications/progress"
+	case "notifications/cancelled":
+		return "notifications/cancelled"
+	case "ping":
+		return "ping"
+	}
+	return string(b)
+}
+
+// unquote undoes the escapes of the inside of a JSON string.
+func unquote(b []byte) []byte {
+	for _, c := range b {
+		if c != '\\' {
+			continue
+		}
+		quoted := make([]byte, 0, len(b)+2)
+		quoted = append(append(append(quoted, '"'), b...), '"')
+		var s string
+		if json.Unmarshal(quoted, &s) != nil {
+			return b
+		}
+		return []byte(s)
+	}
+	return b
+}
+
+// String returns the text of the JSON string b, and whether it is one.
+func String(b []byte) (string, bool) {
+	if len(b) < 2 || b[0] != '"' {
+		return "", false
+	}
+	return string(unquote(b[1 : len(b)-1])), true
+}
+
+// Quote appends s to dst as a JSON string.
+func Quote(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= 0x80 {
+			b, err := json.Marshal(s)
+			if err != nil {
+				return append(dst, `""`...) // cannot happen: a string always marshals
+			}
+			return append(dst, b...)
+		}
+	}
+	dst = append(dst, '"')
+	dst = append(dst, s...)
+	return append(dst, '"')
+}
+
+// Codes of JSON-RPC errors, by JSON-RPC 2.0 section 5.1 and MCP 2026-07-28.
+const (
+	CodeParse              = -32700
+	CodeInvalidRequest     = -32600
+	CodeMethodNotFound     = -32601
+	CodeInvalidParams      = -32602
+	CodeInternal           = -32603
+	CodeResourceNotFound   = -32002 // up to 2025-11-25
+	CodeHeaderMismatch     = -32020
+	CodeMissingCapability  = -32021
+	CodeUnsupportedVersion = -32022
+)
+
+// An Error is the error of a JSON-RPC answer.
+type Error struct {
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+	// Raw is the whole error object as it came from the other side; nil where
+	// this side made it.
+	Raw json.RawMessage `json:"-"`
+}
+
+// Error returns the message and the code.
+func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
+
+// Errorf returns an error answer with a formatted message.
+func Errorf(code int, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// JSON returns the error object: as it came, where it came from another side.
+func (e *Error) JSON() []byte {
+	if e.Raw != nil {
+		return e.Raw
+	}
+	b, err := json.Marshal(e)
+	if err != nil { // Data is not JSON
+		b, _ = json.Marshal(&Error{Code: e.Code, Message: e.Message})
+	}
+	return b
+}
+
+func parseError(b tool.Bytes) *Error {
+	e := &Error{Raw: b.Join()}
+	if err := json.Unmarshal(e.Raw, e); err != nil {
+		// A code that is no integer, or a bare string: show what came.
+		e.Code, e.Message = CodeInternal, string(e.Raw)
+	}
+	return e
+}
+
+// appendRequest appends a request, or a notification where id is 0.
+func appendRequest(dst []byte, id int64, method string, params []byte) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0"`...)
+	if id != 0 {
+		dst = append(dst, `,"id":`...)
+		dst = strconv.AppendInt(dst, id, 10)
+	}
+	dst = append(dst, `,"method":`...)
+	dst = Quote(dst, method)
+	if len(params) > 0 {
+		dst = append(dst, `,"params":`...)
+		dst = append(dst, params...)
+	}
+	return append(dst, '}')
+}
+
+// answerHead appends what stands before the value of an answer.
+func answerHead(dst, id []byte, failed bool) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
+	if id == nil {
+		id = []byte("null")
+	}
+	dst = append(dst, id...)
+	if failed {
+		return append(dst, `,"error":`...)
+	}
+	return append(dst, `,"result":`...)
+}

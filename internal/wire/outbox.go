@@ -1,0 +1,117 @@
+package wire
+
+import (
+	"io"
+	"sync"
+)
+
+const (
+	maxQueued  = 8 << 20  // bytes that wait for a slow reader before senders wait too
+	inlineSize = 16 << 10 // longer parts are queued as they are, not copied
+)
+
+// outbox is a queue of frames before one writer: senders that come while it
+// writes share its next write. Frames never mix.
+type outbox struct {
+	mu     sync.Mutex
+	parts  [][]byte // whole frames, in order, but for tail
+	tail   []byte   // the last of the queue, still growing
+	spare  []byte   // the buffer that the writer gave back
+	size   int
+	err    error         // why nothing can be sent any more
+	wake   chan struct{} // has a token when there is something to write
+	room   chan struct{} // closed when the writer has taken the queue
+	failed chan struct{} // closed with err
+}
+
+func newOutbox() *outbox {
+	return &outbox{wake: make(chan struct{}, 1), room: make(chan struct{}), failed: make(chan struct{})}
+}
+
+// send queues one frame made of parts; the parts may be used again only where
+// they are short. It waits while the queue is full, until stop is closed.
+func (o *outbox) send(stop <-chan struct{}, parts ...[]byte) error {
+	n := 0
+	for _, p := range parts {
+		n += len(p)
+	}
+	for {
+		o.mu.Lock()
+		if o.err != nil {
+			o.mu.Unlock()
+			return o.err
+		}
+		if o.size == 0 || o.size+n <= maxQueued {
+			o.add(parts)
+			o.size += n
+			o.mu.Unlock()
+			select {
+			case o.wake <- struct{}{}:
+			default:
+			}
+			return nil
+		}
+		room := o.room
+		o.mu.Unlock()
+		select {
+		case <-room:
+		case <-o.failed:
+		case <-stop:
+			return errStopped
+		}
+	}
+}
+
+func (o *outbox) add(parts [][]byte) {
+	for _, p := range parts {
+		if len(p) <= inlineSize {
+			o.tail = append(o.tail, p...)
+			continue
+		}
+		if len(o.tail) > 0 {
+			o.parts = append(o.parts, o.tail)
+			o.tail = nil
+		}
+		o.parts = append(o.parts, p)
+	}
+}
+
+// run writes to w what is sent, until stop is closed or w fails.
+func (o *outbox) run(w io.Writer, stop <-chan struct{}) error {
+	for {
+		select {
+		case <-o.wake:
+		case <-stop:
+			return ErrClosed
+		}
+		o.mu.Lock()
+		parts, tail := o.parts, o.tail
+		o.parts, o.tail, o.spare, o.size = nil, o.spare[:0], nil, 0
+		close(o.room)
+		o.room = make(chan struct{})
+		o.mu.Unlock()
+		for _, p := range append(parts, tail) {
+			if len(p) == 0 {
+				continue
+			}
+			if _, err := w.Write(p); err != nil {
+				return err
+			}
+		}
+		if cap(tail) <= 4*inlineSize {
+			o.mu.Lock()
+			o.spare = tail
+			o.mu.Unlock()
+		}
+	}
+}
+
+// fail makes every send return err.
+func (o *outbox) fail(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil {
+		o.err = err
+		close(o.failed)
+	}
+}

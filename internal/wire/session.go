@@ -1,0 +1,76 @@
+package wire
+
+import (
+	"context"
+	"sync"
+)
+
+// A Session is the server's side of one legacy MCP session: over HTTP what its
+// Mcp-Session-Id stands for, over a stream the connection itself. It is safe for
+// concurrent use.
+type Session struct {
+	ID string // empty on a stream
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	notify func(method string, params []byte) error
+
+	mu      sync.Mutex
+	running map[string]context.CancelCauseFunc // by request id
+}
+
+func newSession(ctx context.Context, id string) *Session {
+	s := &Session{ID: id, running: map[string]context.CancelCauseFunc{}}
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	return s
+}
+
+// Done is closed when the session has ended.
+func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
+
+// Notify sends a notification that belongs to no request. It is dropped, and
+// reported as an error, where the other side does not listen.
+func (s *Session) Notify(method string, params []byte) error { return s.notify(method, params) }
+
+// errCanceled is the cause of a request's context when the other side cancels it.
+type canceledError struct{}
+
+// Error says who gave up.
+func (canceledError) Error() string { return "canceled by the client" }
+
+// Is makes it a context.Canceled.
+func (canceledError) Is(target error) bool { return target == context.Canceled }
+
+// begin makes the context of the request with this id, until end is called.
+// canceled reports afterwards whether the other side gave up.
+func (s *Session) begin(ctx context.Context, id []byte) (rctx context.Context, end func() (canceled bool)) {
+	rctx, cancel := context.WithCancelCause(ctx)
+	key := string(id)
+	s.mu.Lock()
+	s.running[key] = cancel
+	s.mu.Unlock()
+	return rctx, func() bool {
+		s.mu.Lock()
+		_, mine := s.running[key]
+		delete(s.running, key)
+		s.mu.Unlock()
+		cancel(nil)
+		return !mine
+	}
+}
+
+// cancelRequest takes a notifications/cancelled.
+func (s *Session) cancelRequest(m *Message) {
+	var id [1]Span
+	if Members(m.Params, []string{"requestId"}, id[:]) != nil || !id[0].Found() {
+		return
+	}
+	key := string(id[0].In(m.Params).Join())
+	s.mu.Lock()
+	cancel := s.running[key]
+	delete(s.running, key)
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel(canceledError{})
+	}
+}

@@ -1,0 +1,403 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"sync"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// maxRunning bounds the requests of the other side that run at once.
+const maxRunning = 1024
+
+var errStopped = errors.New("stopped")
+
+// StreamOptions configures a Stream. R and W must be set.
+type StreamOptions struct {
+	R io.Reader
+	W io.Writer
+	// Close ends the stream below: reads and writes that are under way must
+	// return. Nil closes R and W where they are closers.
+	Close func() error
+	// Handler answers what the other side asks. Nil answers ping and refuses the
+	// rest.
+	Handler Handler
+	// MaxMessage bounds one message, in bytes. 0 is DefaultMaxMessage.
+	MaxMessage int64
+	// Garbage takes the head of each line that is no message, and why. A server
+	// that prints to its standard output is a fault of the server, and no reason
+	// to lose it. Nil drops them.
+	Garbage func(head []byte, err error)
+}
+
+// A Stream is one end of a JSON-RPC connection over a byte stream with one
+// message a line. Both ends may ask and answer. It is a Client.
+type Stream struct {
+	o       StreamOptions
+	out     *outbox
+	session *Session
+	tasks   sync.WaitGroup
+	running chan struct{}
+
+	mu     sync.Mutex
+	lastID int64
+	calls  map[int64]*pending
+	err    error
+	done   chan struct{}
+}
+
+var _ Client = (*Stream)(nil)
+
+type pending struct {
+	answer   chan *Message // holds one
+	progress func(tool.Bytes)
+	err      error // set with a nil answer
+}
+
+// NewStream starts a connection. Close it to end it.
+func NewStream(o StreamOptions) *Stream {
+	if o.MaxMessage <= 0 {
+		o.MaxMessage = DefaultMaxMessage
+	}
+	if o.Garbage == nil {
+		o.Garbage = func([]byte, error) {}
+	}
+	if o.Close == nil {
+		o.Close = func() error { return errors.Join(closeIf(o.R), closeIf(o.W)) }
+	}
+	s := &Stream{
+		o: o, out: newOutbox(),
+		session: newSession(context.Background(), ""),
+		running: make(chan struct{}, maxRunning),
+		calls:   map[int64]*pending{},
+		done:    make(chan struct{}),
+	}
+	s.session.notify = s.notify
+	s.tasks.Go(func() { s.end(s.readAll()) })
+	s.tasks.Go(func() { s.end(s.out.run(o.W, s.done)) })
+	return s
+}
+
+func closeIf(v any) error {
+	if c, ok := v.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// Session returns the session that the stream itself is, to its handler.
+func (s *Stream) Session() *Session { return s.session }
+
+// Done is closed when the connection has ended.
+func (s *Stream) Done() <-chan struct{} { return s.done }
+
+// Err says why the connection ended; io.EOF where the other side closed it.
+func (s *Stream) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// Close ends the connection and waits for its goroutines, and for the requests
+// that it answers.
+func (s *Stream) Close() error {
+	s.end(ErrClosed)
+	err := s.o.Close()
+	s.tasks.Wait()
+	return err
+}
+
+// Wait returns when the other side has closed the connection, or it failed, and
+// all answers are done.
+func (s *Stream) Wait() error {
+	<-s.done
+	err := s.Err()
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return errors.Join(err, s.Close())
+}
+
+// end marks the connection as over; the first reason counts.
+func (s *Stream) end(err error) {
+	s.mu.Lock()
+	if s.err != nil {
+		s.mu.Unlock()
+		return
+	}
+	s.err = err
+	calls := s.calls
+	s.calls = nil
+	close(s.done)
+	s.mu.Unlock()
+	s.session.cancel()
+	s.out.fail(err)
+	for _, p := range calls {
+		p.answer <- nil
+	}
+}
+
+// Call implements Client.
+func (s *Stream) Call(ctx context.Context, r *Request) (tool.Bytes, error) {
+	p := &pending{answer: make(chan *Message, 1), progress: r.Progress}
+	s.mu.Lock()
+	if s.err != nil {
+		defer s.mu.Unlock()
+		return nil, &SendError{s.err}
+	}
+	s.lastID++
+	id := s.lastID
+	s.calls[id] = p
+	s.mu.Unlock()
+
+	if err := s.sendRequest(ctx, id, r); err != nil {
+		s.forget(id)
+		return nil, err
+	}
+	select {
+	case m := <-p.answer:
+		return p.result(s, m)
+	case <-ctx.Done():
+	}
+	if !s.forget(id) {
+		return p.result(s, <-p.answer) // it came just now
+	}
+	s.tellCanceled(id, context.Cause(ctx))
+	return nil, context.Cause(ctx)
+}
+
+func (s *Stream) sendRequest(ctx context.Context, id int64, r *Request) error {
+	params, err := r.withToken(id)
+	if err != nil {
+		return &SendError{err}
+	}
+	frame := framePool.Get().(*[]byte)
+	head := appendRequest((*frame)[:0], id, r.Method, nil)
+	if len(params) > 0 {
+		head = append(head[:len(head)-1], `,"params":`...)
+		err = s.out.send(ctx.Done(), head, params, []byte("}\n"))
+	} else {
+		err = s.out.send(ctx.Done(), append(head, '\n'))
+	}
+	if cap(head) <= inlineSize { // the outbox has copied it
+		*frame = head
+		framePool.Put(frame)
+	}
+	switch {
+	case errors.Is(err, errStopped):
+		return &SendError{context.Cause(ctx)}
+	case err != nil:
+		return &SendError{err}
+	}
+	return nil
+}
+
+var framePool = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
+
+// withToken returns the params with the request's id as the progress token,
+// where progress is wanted. The id is this side's own, so tokens never collide.
+func (r *Request) withToken(id int64) ([]byte, error) {
+	if r.Progress == nil {
+		return r.Params, nil
+	}
+	return EditMeta(r.Params, Field{"progressToken", strconv.AppendInt(nil, id, 10)})
+}
+
+func (p *pending) result(s *Stream, m *Message) (tool.Bytes, error) {
+	switch {
+	case m == nil && p.err != nil:
+		return nil, p.err
+	case m == nil:
+		return nil, s.Err()
+	case m.Error != nil:
+		return nil, parseError(m.Error)
+	}
+	return m.Result, nil
+}
+
+// forget drops a call and reports whether it was still waited for.
+func (s *Stream) forget(id int64) bool { return s.take(id) != nil }
+
+func (s *Stream) take(id int64) *pending {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.calls[id]
+	delete(s.calls, id)
+	return p
+}
+
+// tellCanceled tells the server that nobody waits any more. It does not wait
+// for room in the queue: a server that does not read will not hear it anyway.
+func (s *Stream) tellCanceled(id int64, why error) {
+	params := append([]byte(`{"requestId":`), strconv.AppendInt(nil, id, 10)...)
+	params = append(params, `,"reason":`...)
+	params = append(Quote(params, why.Error()), '}')
+	_ = s.send(closed, appendRequest(nil, 0, "notifications/cancelled", params)) // nobody is left to tell
+}
+
+var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+func (s *Stream) send(stop <-chan struct{}, frame []byte) error {
+	return s.out.send(stop, append(frame, '\n'))
+}
+
+// Notify implements Client.
+func (s *Stream) Notify(ctx context.Context, method string, params []byte) error {
+	return s.send(ctx.Done(), appendRequest(nil, 0, method, params))
+}
+
+func (s *Stream) notify(method string, params []byte) error {
+	return s.send(s.done, appendRequest(nil, 0, method, params))
+}
+
+func (s *Stream) readAll() error {
+	r := newLineReader(s.o.R, s.o.MaxMessage)
+	for {
+		ln, err := r.next()
+		switch {
+		case err != nil:
+			return err
+		case ln.err != nil:
+			s.unreadable(ln)
+		case ln.msg.IsAnswer():
+			s.answered(ln.msg)
+		case ln.msg.IsRequest():
+			s.asked(ln.msg)
+		default:
+			s.notified(ln.msg)
+		}
+	}
+}
+
+// unreadable takes a line that is no message. Where it is an answer that is too
+// large, its call fails.
+func (s *Stream) unreadable(ln line) {
+	head := ln.text.Join()
+	s.o.Garbage(head[:min(len(head), 256)], ln.err)
+	var large *TooLargeError
+	if !errors.As(ln.err, &large) || ln.msg == nil {
+		return
+	}
+	if p := s.takeRaw(ln.msg.ID); p != nil {
+		p.err = large
+		p.answer <- nil
+	}
+}
+
+func (s *Stream) takeRaw(id []byte) *pending {
+	n, err := strconv.ParseInt(string(id), 10, 64)
+	if err != nil {
+		// Some servers send the id back as a string.
+		if n, err = strconv.ParseInt(string(bytes.Trim(id, `"`)), 10, 64); err != nil {
+			return nil
+		}
+	}
+	return s.take(n)
+}
+
+func (s *Stream) answered(m *Message) {
+	p := s.takeRaw(m.ID)
+	if p == nil {
+		return // late, after its caller gave up, or twice
+	}
+	p.answer <- m
+}
+
+func (s *Stream) notified(m *Message) {
+	switch m.Method {
+	case "notifications/progress":
+		if s.progressed(m) {
+			return
+		}
+	case "notifications/cancelled":
+		s.session.cancelRequest(m)
+		return
+	}
+	if s.o.Handler != nil {
+		s.o.Handler.Notification(s.exchange(), m)
+	}
+}
+
+// progressed hands progress to the call it belongs to, and reports whether there
+// is one.
+func (s *Stream) progressed(m *Message) bool {
+	var token [1]Span
+	if Members(m.Params, []string{"progressToken"}, token[:]) != nil || !token[0].Found() {
+		return false
+	}
+	id, err := strconv.ParseInt(string(token[0].In(m.Params).Join()), 10, 64)
+	if err != nil {
+		return false
+	}
+	s.mu.Lock()
+	p := s.calls[id]
+	s.mu.Unlock()
+	if p == nil || p.progress == nil {
+		return false
+	}
+	p.progress(m.Params)
+	return true
+}
+
+func (s *Stream) exchange() *Exchange { return &Exchange{Session: s.session, notify: s.notify} }
+
+func (s *Stream) asked(m *Message) {
+	if m.Method == "ping" {
+		s.reply(m.ID, tool.OneOf([]byte("{}")), nil)
+		return
+	}
+	if s.o.Handler == nil {
+		s.reply(m.ID, nil, Errorf(CodeMethodNotFound, "method %q is not supported", m.Method))
+		return
+	}
+	select {
+	case s.running <- struct{}{}:
+	default:
+		s.reply(m.ID, nil, Errorf(CodeInternal, "more than %d requests at once", maxRunning))
+		return
+	}
+	ctx, end := s.session.begin(s.session.ctx, m.ID)
+	s.tasks.Go(func() {
+		defer func() { <-s.running }()
+		result, rpcErr := s.o.Handler.Request(ctx, s.exchange(), m)
+		if canceled := end(); !canceled {
+			s.reply(m.ID, result, rpcErr)
+		}
+	})
+}
+
+func (s *Stream) reply(id []byte, result tool.Bytes, e *Error) {
+	if e != nil {
+		result = tool.OneOf(e.JSON())
+	}
+	parts := make([][]byte, 0, len(result)+2)
+	parts = append(parts, answerHead(nil, id, e != nil))
+	parts = append(parts, oneLine(result)...)
+	parts = append(parts, []byte("}\n"))
+	_ = s.out.send(s.done, parts...) // the connection is over: end has its reason
+}
+
+// oneLine returns b without line ends, which JSON from an HTTP server may have
+// between its tokens.
+func oneLine(b tool.Bytes) tool.Bytes {
+	for i, p := range b {
+		if bytes.IndexByte(p, '\n') < 0 && bytes.IndexByte(p, '\r') < 0 {
+			continue
+		}
+		out := append(tool.Bytes{}, b...)
+		for j := i; j < len(out); j++ {
+			out[j] = bytes.Map(func(r rune) rune {
+				if r == '\n' || r == '\r' {
+					return ' '
+				}
+				return r
+			}, out[j])
+		}
+		return out
+	}
+	return b
+}

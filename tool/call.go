@@ -1,0 +1,33 @@
+package tool
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// A Call asks for one execution of a tool. The zero value of a field means that
+// the caller has no wish; Tool is the only one that must be set.
+type Call struct {
+	Server    string          `json:"server"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments,omitempty"` // a JSON object, or empty
+	Session   string          `json:"session,omitempty"`
+	Skill     string          `json:"skill,omitempty"`
+	Task      string          `json:"task_id,omitempty"`
+	Timeout   time.Duration   `json:"-"` // for the whole call; 0 is the default of the tool
+	Caller    Caller          `json:"-"`
+
+	// Params are the params of an MCP tools/call as the client sent them. What
+	// the gateway need not rewrite reaches the server byte for byte. Where Params
+	// is set, Arguments is the part of it with that name.
+	Params json.RawMessage `json:"-"`
+	// Progress receives the params of each progress notification, with the
+	// caller's own token where Params had one. It must return quickly.
+	Progress func(params json.RawMessage) `json:"-"`
+}
+
+// A Caller is who calls: the zero value is the local user.
+type Caller struct {
+	Name string `json:"name,omitempty"`
+	Via  string `json:"via,omitempty"` // go, cli, rest, mcp
+}
