@@ -1,0 +1,222 @@
+// Package proc starts tool servers as child processes and sees to it that
+// none of them outlives its usefulness: a tree of processes that is asked to
+// stop is gone when Stop returns, and every tree is gone when this process is,
+// whatever killed it. The package knows nothing of what the children say.
+//
+// A [Spawner] starts children. A [Process] is one of them together with
+// everything that it has started in turn. A [Command] says what to run.
+//
+//	spawner := proc.New(proc.Options{})
+//	defer spawner.Close()
+//	p, err := spawner.Start(proc.Command{
+//		Path: "npx",
+//		Args: []string{"-y", "@modelcontextprotocol/server-everything"},
+//		Env:  proc.Environ(os.Environ(), nil),
+//	})
+//	if err != nil {
+//		return err // says what to do
+//	}
+//	defer p.Stop(ctx)
+//	fmt.Fprintln(p.Stdin(), `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+//	line, err := bufio.NewReader(p.Stdout()).ReadString('\n')
+//
+// # What belongs to a tree
+//
+// A child leads a session of its own. Its tree is every process of that
+// session, every child of a member, every process of a session that a member
+// has opened, and every process that has inherited the tree's mark in its
+// environment (TENON_TREE). So a helper that was detached or forked twice
+// still belongs to it. On Windows the tree is a job object.
+//
+// # Death with the parent
+//
+// Three things work together where there is no job object:
+//
+//   - Linux kills a direct child as soon as the thread that forked it ends
+//     (PR_SET_PDEATHSIG). That covers one process, and follows a thread; so one
+//     thread, locked for as long as the Spawner lives, forks all children.
+//   - A guard, one small shell for each Spawner in a session of its own, holds
+//     the read end of a pipe. At its end this process is gone, and the guard
+//     kills what is left of every tree. It is fed one line for each child.
+//   - Stop and Close do the same in good order while this process lives.
+//
+// What was not taken: running the own executable again as the guard (a program
+// that links this package is not ours to run), becoming a subreaper (it would
+// change how the rest of the program reaps), PID namespaces and cgroups (not
+// to be had without privileges in an ordinary container).
+//
+// # What it leaves to its user
+//
+// Exactly the children started here are reaped. Where this process is process 1
+// of a container, orphans of a tree become its children and stay as zombies
+// unless an init process reaps them (docker run --init).
+package proc
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+)
+
+// ErrClosed is returned by Start once the Spawner is closed.
+var ErrClosed = errors.New("start a process: the spawner is closed")
+
+// Options configures a Spawner. The zero value is useful.
+type Options struct {
+	// Logger is told when the guard cannot be started or has died. Nil discards.
+	Logger *slog.Logger
+}
+
+// A Spawner starts child processes from one thread and keeps the guard that
+// outlives this process. It costs nothing before the first Start. All methods
+// may be called concurrently.
+type Spawner struct {
+	log  *slog.Logger
+	pool string // random: the first part of the mark of every tree
+
+	requests chan func(*guard) // run on the thread that forks
+	quit     chan struct{}
+	tasks    sync.WaitGroup // the thread that forks, and one task for each child
+	starts   sync.WaitGroup // calls of Start under way
+
+	mu      sync.Mutex
+	running bool // the thread that forks
+	closed  bool
+	serial  int
+	live    map[*Process]struct{}
+}
+
+// New returns a Spawner. Close it when the program ends in good order; when it
+// does not, the guard does the work.
+func New(o Options) *Spawner {
+	log := o.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Spawner{
+		log:      log,
+		pool:     rand.Text(),
+		requests: make(chan func(*guard)),
+		quit:     make(chan struct{}),
+		live:     make(map[*Process]struct{}),
+	}
+}
+
+// Start runs c. The errors name the command and say what to do; they wrap
+// fs.ErrNotExist where the command, its interpreter or its folder is missing,
+// and fs.ErrPermission where it may not be run. They hold neither arguments
+// nor values of the environment. Every Process must be stopped, also one that
+// has ended by itself.
+func (s *Spawner) Start(c Command) (*Process, error) {
+	mark, err := s.begin()
+	if err != nil {
+		return nil, err
+	}
+	defer s.starts.Done()
+
+	p, err := c.process(s, mark)
+	if err != nil {
+		return nil, fmt.Errorf("start %q: %w", c.Path, err)
+	}
+	forked := make(chan error)
+	s.requests <- func(g *guard) {
+		err := p.fork()
+		if err == nil {
+			g.add(p.tree.id())
+		}
+		forked <- err
+		// Only now, so that the first child does not wait for its guard. If we
+		// die before it runs, its mark and Linux take care of this child.
+		if err == nil {
+			g.ensure()
+		}
+	}
+	if err := <-forked; err != nil {
+		p.discard()
+		return nil, fmt.Errorf("start %q: %w", c.Path, explain(p.launch.path, err))
+	}
+	s.mu.Lock()
+	s.live[p] = struct{}{}
+	s.mu.Unlock()
+	p.watch()
+	return p, nil
+}
+
+// Close stops every child that still runs, all at once, each by its own
+// ladder, and then the guard. It is idempotent, and concurrent calls wait for
+// the end too.
+func (s *Spawner) Close() error {
+	s.mu.Lock()
+	first := !s.closed
+	s.closed = true
+	running := s.running
+	s.mu.Unlock()
+	s.starts.Wait()
+
+	left := s.processes()
+	errs := make([]error, len(left))
+	var stops sync.WaitGroup
+	for i, p := range left {
+		stops.Go(func() { errs[i] = p.stop() })
+	}
+	stops.Wait()
+	if first && running {
+		close(s.quit)
+	}
+	s.tasks.Wait()
+	return errors.Join(errs...)
+}
+
+// begin counts a call of Start in, gives its tree a mark and, the first time,
+// starts the thread that forks.
+func (s *Spawner) begin() (mark string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return "", ErrClosed
+	}
+	if !s.running {
+		s.running = true
+		s.tasks.Go(s.run)
+	}
+	s.starts.Add(1)
+	s.serial++
+	return fmt.Sprintf("%s.%d;", s.pool, s.serial), nil
+}
+
+// run forks every child and feeds the guard, from one thread that it never
+// gives back: Linux kills a child when the thread that forked it ends.
+func (s *Spawner) run() {
+	runtime.LockOSThread()
+	g := newGuard(s.log, s.pool)
+	defer g.close()
+	for {
+		select {
+		case request := <-s.requests:
+			request(g)
+		case <-g.wake:
+			g.replace()
+		case <-s.quit:
+			return
+		}
+	}
+}
+
+// forget is called once nothing is left of p's tree.
+func (s *Spawner) forget(p *Process) {
+	s.requests <- func(g *guard) { g.drop(p.tree.id()) }
+	s.mu.Lock()
+	delete(s.live, p)
+	s.mu.Unlock()
+}
+
+func (s *Spawner) processes() []*Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.live))
+}

@@ -1,0 +1,217 @@
+package proc
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// How long the steps of Stop last unless a Command says otherwise. Of the
+// servers that people run, many never look at the end of their input but leave
+// within half a second of TERM; the slowest in good order need just under
+// three seconds.
+const (
+	defaultStdinGrace = time.Second
+	defaultTermGrace  = 3 * time.Second
+)
+
+const (
+	// killBound limits the last step of Stop. Only processes that the kernel
+	// itself holds (a dead network disk) outlast it.
+	killBound = 5 * time.Second
+	// There is no event for the end of a process that is not a child, so the
+	// rest of a tree is looked for at intervals that grow from first to last.
+	firstPoll = 5 * time.Millisecond
+	lastPoll  = 50 * time.Millisecond
+)
+
+// A Process is a running child and everything that it has started. All methods
+// may be called concurrently.
+type Process struct {
+	spawner *Spawner
+	launch  launch
+	os      *os.Process
+	tree    *tree
+
+	stdin, stdout *os.File
+	stderr        *tail
+
+	reaped   chan struct{} // the direct child is, and exit is set
+	exit     string
+	done     chan struct{} // and its last words are read
+	stopping chan struct{} // closed by halt: Stop was called
+	halt     func()
+	killing  chan struct{} // closed by hurry: a caller of Stop waits no longer
+	hurry    func()
+	gone     chan struct{} // nothing is left of the tree, and err is set
+	err      error
+}
+
+// Pid is the process id of the direct child.
+func (p *Process) Pid() int { return p.os.Pid }
+
+// Stdin is the child's standard input: a pipe that takes deadlines. Its end
+// asks most servers to leave. Stop closes it.
+func (p *Process) Stdin() *os.File { return p.stdin }
+
+// Stdout is the child's standard output: a pipe that takes deadlines. What the
+// child wrote before it ended can be read after Done. Stop closes it.
+func (p *Process) Stdout() *os.File { return p.stdout }
+
+// Done is closed when the direct child has ended and been reaped, and what it
+// wrote to its standard error has been read.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Exit says how the direct child ended: "exit status 3", or "killed by signal
+// 9 (killed)". It is empty before Done is closed.
+func (p *Process) Exit() string {
+	select {
+	case <-p.done:
+		return p.exit
+	default:
+		return ""
+	}
+}
+
+// Stderr returns the last that the tree wrote to its standard error, as valid
+// UTF-8 and from the start of a line where one starts in it. Once Done is
+// closed it holds the direct child's last words.
+func (p *Process) Stderr() string { return p.stderr.String() }
+
+// Stop ends the tree: it closes the child's standard input and waits, asks
+// every process of the tree to terminate and waits, and kills what is left.
+// A step is skipped when nothing is left, and both waits end early when ctx
+// does: Stop with a context that is over kills at once. Stop returns when no
+// process of the tree runs any more and all pipes are closed; its error names
+// those that even the kernel could not kill. It is idempotent, and concurrent
+// calls wait for the same end.
+func (p *Process) Stop(ctx context.Context) error {
+	p.halt()
+	select {
+	case <-p.gone:
+	case <-ctx.Done():
+		p.hurry()
+	}
+	return p.stop()
+}
+
+// stop is Stop by a caller with all the time that the ladder takes.
+func (p *Process) stop() error {
+	p.halt()
+	<-p.gone
+	_ = p.stdout.Close() // an earlier Stop may have closed it
+	return p.err
+}
+
+// fork runs the child. It must be called on the thread of the Spawner.
+func (p *Process) fork() error {
+	started, err := p.launch.start()
+	if err != nil {
+		return err
+	}
+	t, err := adopt(started, p.launch.mark)
+	if err != nil {
+		_ = started.Kill() // the error of adopt is the one to tell
+		_, _ = started.Wait()
+		return err
+	}
+	p.os, p.tree = started, t
+	return nil
+}
+
+// watch follows the process to its end, in goroutines that end with the tree.
+func (p *Process) watch() {
+	p.spawner.tasks.Go(func() {
+		var tasks sync.WaitGroup
+		tasks.Go(p.stderr.read)
+		tasks.Go(p.reap)
+		p.err = p.supervise()
+		_ = p.stdin.Close() // its user may have closed it
+		p.stderr.close()
+		if p.err == nil { // else the kernel holds the child, perhaps for ever
+			tasks.Wait()
+		}
+		p.tree.close()
+		p.spawner.forget(p)
+		close(p.gone)
+	})
+}
+
+// reap waits for the direct child, and for no other process.
+func (p *Process) reap() {
+	state, err := p.os.Wait()
+	p.exit = describe(state, err)
+	close(p.reaped)
+	p.stderr.drain()
+	close(p.done)
+}
+
+// supervise is the ladder. It starts at the first step when Stop is called, and
+// at the second when the child ends by itself and leaves others behind.
+func (p *Process) supervise() error {
+	select {
+	case <-p.reaped:
+	case <-p.stopping:
+		_ = p.stdin.Close() // its user may have closed it
+		p.ended(time.After(p.launch.stdinGrace))
+	}
+	grace := time.After(p.launch.termGrace)
+	if len(p.tree.terminate()) == 0 {
+		<-p.reaped
+		return nil
+	}
+	if p.ended(grace) && p.emptied(grace) {
+		return nil
+	}
+	return p.kill()
+}
+
+// ended waits for the direct child until the time is up or somebody hurries.
+func (p *Process) ended(timeout <-chan time.Time) bool {
+	select {
+	case <-p.reaped:
+		return true
+	default:
+	}
+	select {
+	case <-p.reaped:
+		return true
+	case <-timeout:
+	case <-p.killing:
+	}
+	return false
+}
+
+// emptied waits likewise until the tree has no member left.
+func (p *Process) emptied(timeout <-chan time.Time) bool {
+	for pause := firstPoll; len(p.tree.members()) > 0; pause = min(2*pause, lastPoll) {
+		select {
+		case <-time.After(pause):
+		case <-timeout:
+			return false
+		case <-p.killing:
+			return false
+		}
+	}
+	return true
+}
+
+// kill kills until nothing is left, because a process may fork while it is
+// being looked for.
+func (p *Process) kill() error {
+	limit := time.After(killBound)
+	for pause := firstPoll; ; pause = min(2*pause, lastPoll) {
+		left := p.tree.kill()
+		if len(left) == 0 {
+			<-p.reaped
+			return nil
+		}
+		select {
+		case <-time.After(pause):
+		case <-limit:
+			return fmt.Errorf("stop %q: processes %v survive being killed", p.launch.path, left)
+		}
+	}
+}
