@@ -1,0 +1,85 @@
+package usage_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/tenon-mcp/tenon/bench/usage"
+)
+
+// spin burns CPU time of this process for a while of the clock.
+func spin(d time.Duration) (sum int) {
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		sum++
+	}
+	return sum
+}
+
+func TestCPUCountsFinerThanTicks(t *testing.T) {
+	p := usage.Of(os.Getpid())
+	before, err := p.CPU()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// One burst after the other until the clock moved: a loaded machine may
+	// give this process little time, but not none.
+	const tick = time.Second / usage.TicksPerSecond
+	for used := time.Duration(0); used == 0; {
+		spin(time.Millisecond)
+		after, err := p.CPU()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if used = after - before; used < 0 || used > 100*tick {
+			t.Fatalf("1 ms of spinning cost %v", used)
+		}
+	}
+	if after, _ := p.CPU(); after%tick == 0 {
+		t.Errorf("CPU = %v, a whole number of ticks: the fine clock was not used", after)
+	}
+}
+
+func TestMemory(t *testing.T) {
+	p := usage.Of(os.Getpid())
+	if err := p.ResetPeak(); err != nil {
+		t.Skipf("this kernel does not reset the peak: %v", err)
+	}
+	before, err := p.PeakRSS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size = 64 << 20
+	block := make([]byte, size)
+	for i := range block {
+		block[i] = byte(i)
+	}
+	now, err := p.RSS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	peak, err := p.PeakRSS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const slack = 8 << 20 // the test's own heap moves too
+	if grown := peak - before; grown < size-slack {
+		t.Errorf("the peak grew by %d bytes after %d were touched", grown, size)
+	}
+	if now < size-slack {
+		t.Errorf("RSS = %d with %d bytes in use (first: %d)", now, size, block[0])
+	}
+}
+
+func TestEndedProcess(t *testing.T) {
+	p := usage.Of(1<<22 + 1) // above the largest number that the kernel gives
+	if _, err := p.CPU(); err == nil {
+		t.Error("CPU of no process: want an error")
+	}
+	if _, err := p.RSS(); err == nil {
+		t.Error("RSS of no process: want an error")
+	}
+	if _, err := p.PeakRSS(); err == nil {
+		t.Error("PeakRSS of no process: want an error")
+	}
+}

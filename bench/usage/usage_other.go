@@ -1,0 +1,17 @@
+//go:build !linux
+
+package usage
+
+import "time"
+
+// CPU returns ErrUnsupported.
+func (Process) CPU() (time.Duration, error) { return 0, ErrUnsupported }
+
+// RSS returns ErrUnsupported.
+func (Process) RSS() (int64, error) { return 0, ErrUnsupported }
+
+// PeakRSS returns ErrUnsupported.
+func (Process) PeakRSS() (int64, error) { return 0, ErrUnsupported }
+
+// ResetPeak returns ErrUnsupported.
+func (Process) ResetPeak() error { return ErrUnsupported }
