@@ -1,0 +1,136 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// MCP clients see one flat list, so each tool has an alias: a name that model
+// APIs accept, 1 to 64 characters of A-Z, a-z, 0-9, _ and -. Whoever keeps an
+// alias must never reach another tool with it, whatever servers come and go, so
+// it follows from the tool's ID alone:
+//
+//   - plain: server + "__" + name, where that fits and can be read back in one
+//     way only: the first "__" ends the server's name;
+//   - hashed: as much of the same as fits, other characters written _, then "_"
+//     and 8 hexadecimal digits of the SHA-256 of the ID.
+//
+// Plain aliases differ, since they can be read back; a name that would make a
+// plain alias look like a hashed one is hashed itself, so the two kinds never
+// meet. Two hashed aliases are the same only where the tools' names begin alike
+// and 32 bits agree. Then neither gets it: both take 32 digits.
+const (
+	maxAlias   = 64
+	shortHash  = 8
+	longHash   = 32
+	aliasBreak = "__"
+)
+
+// Alias returns the tool of that alias.
+func (s *Snapshot) Alias(alias string) (*tool.Tool, bool) {
+	t, ok := s.aliases[alias]
+	return t, ok
+}
+
+// AliasOf returns the alias of a tool of the snapshot, or "" for any other.
+func (s *Snapshot) AliasOf(t *tool.Tool) string {
+	p, i := s.at(t.ID)
+	if p == nil {
+		return ""
+	}
+	if alias, ok := s.long[t.ID]; ok {
+		return alias
+	}
+	return p.aliases[i]
+}
+
+// assignAliases fills in aliases and long.
+func (s *Snapshot) assignAliases() {
+	var taken map[string][]*tool.Tool // by an alias that several would have
+	for _, p := range s.parts {
+		for i, alias := range p.aliases {
+			first, dup := s.aliases[alias]
+			if !dup {
+				s.aliases[alias] = &p.tools[i]
+				continue
+			}
+			if taken == nil {
+				taken = make(map[string][]*tool.Tool)
+			}
+			if taken[alias] == nil {
+				taken[alias] = append(taken[alias], first)
+			}
+			taken[alias] = append(taken[alias], &p.tools[i])
+		}
+	}
+	for alias, tools := range taken {
+		delete(s.aliases, alias)
+		if s.long == nil {
+			s.long = make(map[tool.ID]string)
+		}
+		for _, t := range tools {
+			alias := hashedAlias(t.ID, longHash)
+			s.aliases[alias], s.long[t.ID] = t, alias
+		}
+	}
+}
+
+// shortAlias returns the alias of a tool that has it to itself.
+func shortAlias(id tool.ID) string {
+	if plain := id.Server + aliasBreak + id.Name; isPlain(id, plain) {
+		return plain
+	}
+	return hashedAlias(id, shortHash)
+}
+
+func isPlain(id tool.ID, alias string) bool {
+	return len(alias) <= maxAlias &&
+		strings.Index(alias, aliasBreak) == len(id.Server) &&
+		allAliasBytes(alias) &&
+		!endsInHash(alias, shortHash) && !endsInHash(alias, longHash)
+}
+
+func allAliasBytes(s string) bool {
+	for i := range len(s) {
+		if !isAliasByte(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func isAliasByte(c byte) bool {
+	return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+}
+
+// endsInHash reports whether s could be a hashed alias of that many digits.
+func endsInHash(s string, digits int) bool {
+	i := len(s) - digits - 1
+	if i < 0 || s[i] != '_' {
+		return false
+	}
+	return strings.Trim(s[i+1:], "0123456789abcdef") == ""
+}
+
+func hashedAlias(id tool.ID, digits int) string {
+	var b strings.Builder
+	for _, r := range id.Server + aliasBreak + id.Name {
+		if b.Len() == maxAlias-digits-1 {
+			break
+		}
+		if r < 0x80 && isAliasByte(byte(r)) {
+			b.WriteByte(byte(r))
+			continue
+		}
+		b.WriteByte('_')
+	}
+	// Neither half can hold a control character, so the zero byte makes the ID
+	// readable in one way only.
+	sum := sha256.Sum256([]byte(id.Server + "\x00" + id.Name))
+	b.WriteByte('_')
+	b.WriteString(hex.EncodeToString(sum[:digits/2]))
+	return b.String()
+}

@@ -1,0 +1,193 @@
+package catalog
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"slices"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// The constants of BM25: how fast repeated words stop counting, and how much
+// long texts are held back.
+const (
+	bm25k = 1.2
+	bm25b = 0.75
+)
+
+// How often a word counts, by where it stands.
+const (
+	weightName        = 2
+	weightServer      = 2
+	weightTitle       = 1
+	weightDescription = 1
+	weightSchema      = 1
+	weightHint        = 1
+)
+
+// maxTerms bounds the words of one search: one bit each in Hit's account.
+const maxTerms = 64
+
+// A Hit is one tool that a search found.
+type Hit struct {
+	Tool  *tool.Tool
+	Score float64 // above 0; comparable within one search only
+	// Missing are the words of the search that this tool does not have.
+	Missing []string
+}
+
+// Search returns the tools that have most in common with words, best first: at
+// most limit of them, or all where limit is not above 0. It reads the names of
+// tool and server, title, description, search hint, and the names and texts of
+// the parameters. Equal tools come in the order of the configuration.
+//
+// It knows words, not meanings, and of one language only what the servers wrote
+// in it. One need per search finds more than several.
+func (s *Snapshot) Search(words string, limit int) []Hit {
+	query := queryTerms(words)
+	if len(query) == 0 {
+		return nil
+	}
+	docs, length := 0, 0.0
+	for _, p := range s.parts {
+		p.indexing.Do(func() { p.index = newIndex(p) })
+		docs += len(p.tools)
+		length += p.index.length
+	}
+	if docs == 0 {
+		return nil
+	}
+	mean := max(length/float64(docs), 1)
+	found := make([]found, docs)
+	for i, q := range query {
+		s.addTerm(found, i, q.term, mean)
+	}
+	return s.hits(found, query, limit)
+}
+
+type found struct {
+	score float64
+	terms uint64 // a bit for each word of the query
+}
+
+// addTerm adds to each tool that has the term what it is worth.
+func (s *Snapshot) addTerm(found []found, bit int, term string, mean float64) {
+	n := 0
+	for _, p := range s.parts {
+		n += len(p.index.postings[term])
+	}
+	if n == 0 {
+		return
+	}
+	idf := math.Log(1 + (float64(len(found))-float64(n)+0.5)/(float64(n)+0.5))
+	base := 0
+	for _, p := range s.parts {
+		for _, at := range p.index.postings[term] {
+			f := float64(at.weight)
+			norm := bm25k * (1 - bm25b + bm25b*float64(p.index.lengths[at.doc])/mean)
+			found[base+int(at.doc)].score += idf * f * (bm25k + 1) / (f + norm)
+			found[base+int(at.doc)].terms |= 1 << bit
+		}
+		base += len(p.tools)
+	}
+}
+
+func (s *Snapshot) hits(found []found, query []queryTerm, limit int) []Hit {
+	var best []int
+	for i := range found {
+		if found[i].terms != 0 {
+			best = append(best, i)
+		}
+	}
+	slices.SortFunc(best, func(a, b int) int {
+		return cmp.Or(cmp.Compare(found[b].score, found[a].score), cmp.Compare(a, b))
+	})
+	if limit > 0 {
+		best = best[:min(len(best), limit)]
+	}
+	hits := make([]Hit, len(best))
+	for k, i := range best {
+		hits[k] = Hit{Tool: s.tools[i], Score: found[i].score}
+		for bit, q := range query {
+			if found[i].terms>>bit&1 == 0 {
+				hits[k].Missing = append(hits[k].Missing, q.word)
+			}
+		}
+	}
+	return hits
+}
+
+// An index holds the terms of one server's tools.
+type index struct {
+	postings map[string][]posting
+	lengths  []float32 // of each tool, in weighted terms
+	length   float64   // of all together
+}
+
+type posting struct {
+	doc    int32
+	weight float32 // how often the term stands there, weighted
+}
+
+func newIndex(p *part) index {
+	x := index{postings: make(map[string][]posting), lengths: make([]float32, len(p.tools))}
+	for i := range p.tools {
+		t := &p.tools[i]
+		counts := make(map[string]float32)
+		add := func(text string, weight float32) {
+			for term := range terms(text) {
+				counts[term] += weight
+			}
+		}
+		add(p.server, weightServer)
+		add(t.Name, weightName)
+		add(t.Title, weightTitle)
+		add(t.Description, weightDescription)
+		add(t.Meta.SearchHint, weightHint)
+		schemaTexts(t.Schema, func(text string) { add(text, weightSchema) })
+		for term, weight := range counts {
+			x.postings[term] = append(x.postings[term], posting{int32(i), weight})
+			x.lengths[i] += weight
+		}
+		x.length += float64(x.lengths[i])
+	}
+	return x
+}
+
+// schemaTexts calls visit with the names of all properties in a JSON schema, at
+// any depth, and with the texts that explain them.
+func schemaTexts(schema json.RawMessage, visit func(text string)) {
+	var root any
+	if len(schema) == 0 || json.Unmarshal(schema, &root) != nil {
+		return
+	}
+	walkSchema(root, visit)
+}
+
+func walkSchema(node any, visit func(text string)) {
+	switch node := node.(type) {
+	case []any:
+		for _, v := range node {
+			walkSchema(v, visit)
+		}
+	case map[string]any:
+		for key, v := range node {
+			switch v := v.(type) {
+			case string:
+				if key == "description" || key == "title" {
+					visit(v)
+				}
+			case map[string]any:
+				if key == "properties" {
+					for name := range v {
+						visit(name)
+					}
+				}
+				walkSchema(v, visit)
+			case []any:
+				walkSchema(v, visit)
+			}
+		}
+	}
+}

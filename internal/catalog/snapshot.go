@@ -1,0 +1,120 @@
+package catalog
+
+import (
+	"sync"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// A Snapshot is the whole offer of the pool at one moment. It never changes,
+// and neither must the slices and tools that it returns.
+type Snapshot struct {
+	servers   []string
+	place     map[string]int // of each server, in parts
+	parts     []*part
+	blacklist blacklist
+
+	tools   []*tool.Tool
+	names   map[string][]*tool.Tool
+	aliases map[string]*tool.Tool
+	long    map[tool.ID]string // the aliases of tools whose short one was not unique
+}
+
+// A part is one server's share. It is made when the server's list arrives and
+// stays the same in all snapshots until the next list, with everything that can
+// be known from it alone.
+type part struct {
+	server  string
+	words   string // the server's name in lower-cased words
+	tools   []tool.Tool
+	place   map[string]int // of each tool, in tools
+	aliases []string       // of each tool, as long as no other has the same
+	folded  []string       // each tool's name in lower-cased words
+
+	indexing sync.Once // guards index, which only a search needs
+	index    index
+}
+
+func newPart(server string, tools []tool.Tool) *part {
+	p := &part{
+		server: server, words: foldName(server), tools: tools,
+		place:   make(map[string]int, len(tools)),
+		aliases: make([]string, len(tools)),
+		folded:  make([]string, len(tools)),
+	}
+	for i := range tools {
+		p.place[tools[i].Name] = i
+		p.aliases[i] = shortAlias(tools[i].ID)
+		p.folded[i] = foldName(tools[i].Name)
+	}
+	return p
+}
+
+func newSnapshot(c *Catalog, parts []*part) *Snapshot {
+	n := 0
+	for _, p := range parts {
+		n += len(p.tools)
+	}
+	s := &Snapshot{
+		servers: c.servers, place: c.place, parts: parts, blacklist: c.blacklist,
+		tools:   make([]*tool.Tool, 0, n),
+		names:   make(map[string][]*tool.Tool, n),
+		aliases: make(map[string]*tool.Tool, n),
+	}
+	for _, p := range parts {
+		for i := range p.tools {
+			t := &p.tools[i]
+			s.tools = append(s.tools, t)
+			s.names[t.Name] = append(s.names[t.Name], t)
+		}
+	}
+	s.assignAliases()
+	return s
+}
+
+// Servers returns the names of all servers, in the order of the configuration.
+func (s *Snapshot) Servers() []string { return s.servers }
+
+// Server returns the tools of a server in its own order, without blacklisted
+// ones, and whether there is such a server in the configuration. One that has
+// not listed its tools yet has none.
+func (s *Snapshot) Server(name string) ([]tool.Tool, bool) {
+	i, ok := s.place[name]
+	if !ok {
+		return nil, false
+	}
+	return s.parts[i].tools, true
+}
+
+// Tools returns all tools, server by server in the order of the configuration.
+func (s *Snapshot) Tools() []*tool.Tool { return s.tools }
+
+// Find returns the tool of that exact name.
+func (s *Snapshot) Find(id tool.ID) (*tool.Tool, bool) {
+	p, i := s.at(id)
+	if p == nil {
+		return nil, false
+	}
+	return &p.tools[i], true
+}
+
+// at returns the place of a tool; the part is nil where there is none.
+func (s *Snapshot) at(id tool.ID) (*part, int) {
+	n, ok := s.place[id.Server]
+	if !ok {
+		return nil, 0
+	}
+	i, ok := s.parts[n].place[id.Name]
+	if !ok {
+		return nil, 0
+	}
+	return s.parts[n], i
+}
+
+// WithName returns the tools of that exact name on all servers, in the order of
+// the configuration.
+func (s *Snapshot) WithName(name string) []*tool.Tool { return s.names[name] }
+
+// Blacklisted reports whether the blacklist covers id, whether or not there is
+// such a tool.
+func (s *Snapshot) Blacklisted(id tool.ID) bool { return s.blacklist.matches(id) }
