@@ -1,0 +1,83 @@
+// Package servers is the list of the servers that come with Tenon. Each is an
+// ordinary MCP server on the official SDK, in a folder of its own that knows
+// nothing of the gateway: it can be linked, run as a child process, or served
+// over HTTP.
+//
+//	for _, s := range servers.All() {
+//		srv, err := s.New([]byte(`{}`)) // an *mcp.Server, ready to be connected
+//		…
+//	}
+//
+// The list is explicit, and its order is the one that users see. To add a
+// server: write its folder, add one line to All, and run the tests of this
+// package with -update, which write its golden tool list and its page in docs.
+package servers
+
+import (
+	"encoding/json"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	clock "github.com/tenon-mcp/tenon/servers/time"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// A Server is one bundled server: what is known of it without running it, and
+// how to build it.
+type Server struct {
+	Name    string
+	Summary string // one sentence, for lists
+	Port    int    // default port on loopback where it is served over HTTP
+	Keyless bool   // works without any option or key
+
+	// New builds the server. Options are a JSON object, or nothing for the
+	// defaults; a key that is no option, or a value of the wrong type, is an
+	// error that names it. The server is not connected to anything yet, and may
+	// be connected to several clients at once.
+	New func(options json.RawMessage) (*mcp.Server, error)
+
+	// Meta holds what is declared of each tool, by its name.
+	Meta map[string]tool.Meta
+
+	schema func() (*jsonschema.Schema, error)
+}
+
+// All returns the bundled servers, in the order in which they are shown.
+func All() []Server {
+	return []Server{
+		bundle(Server{
+			Name: "time", Port: 8010, Keyless: true, Meta: clock.Meta(),
+			Summary: "The current time in any time zone, and conversion between zones.",
+		}, clock.New),
+	}
+}
+
+// Find returns the bundled server of that name.
+func Find(name string) (Server, bool) {
+	for _, s := range All() {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Server{}, false
+}
+
+// bundle completes s with what follows from the constructor of a server and the
+// type of its options.
+func bundle[O any](s Server, build func(O) (*mcp.Server, error)) Server {
+	s.schema = func() (*jsonschema.Schema, error) { return jsonschema.For[O](nil) }
+	s.New = func(options json.RawMessage) (*mcp.Server, error) {
+		var o O
+		if err := decode(options, &o); err != nil {
+			return nil, err
+		}
+		srv, err := build(o)
+		if err != nil {
+			return nil, err
+		}
+		srv.AddReceivingMiddleware(safeCalls)
+		return srv, nil
+	}
+	return s
+}
