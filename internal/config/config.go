@@ -1,0 +1,192 @@
+// Package config turns files into one validated, defaulted value: the servers
+// of the pool, what the operator declares of their tools, and the settings of
+// the gateway.
+//
+// Load reads a tenon.yaml with all that it includes. It also reads, as they
+// are, the files that people already have: the mcpServers JSON of desktop
+// clients, folders of one-tool files, and agent files that pick tools out of
+// such a folder. A desktop client's file and a tenon.yaml give the same value:
+//
+//	cfg, err := config.Load(config.Source{Path: "tenon.yaml", Env: os.Environ()})
+//	if err != nil {
+//		return err // *config.Error: every mistake, each with file, line and column
+//	}
+//	for _, s := range cfg.Servers {
+//		if s.Err != nil {
+//			continue // a broken entry, also told in cfg.Broken; the others work
+//		}
+//		start(s)
+//	}
+//
+// # How it works
+//
+// A file is parsed into a tree of nodes that know their place (yaml.go,
+// json.go). An object reads the keys of one map, collects each mistake with its
+// place, and at the end names the keys that it does not know (object.go).
+// Sections that the rest of Tenon cannot enforce yet are refused, because a
+// guard that is ignored lets calls through (sections.go).
+//
+// Texts may hold ${env:NAME}; what comes from there, from the file .env, or
+// stands under `env:` and `headers:` is a secret. No text of this package,
+// neither an error nor a printed value, holds one.
+//
+// This package starts nothing and looks at nothing but the files that it is
+// given: whether a command exists is found out when its server starts.
+package config
+
+import (
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// A Source says what to load.
+type Source struct {
+	// Path is a tenon.yaml, a client's JSON, an agent file, a one-tool file, or a
+	// folder that holds a tenon.yaml or one-tool files.
+	Path string
+	// Env is the environment as os.Environ gives it. It feeds ${env:…} and wins
+	// over the file .env. No other variable of the process is read.
+	Env []string
+	// Bundled are the names that `bundled:` may give; nil leaves them unchecked.
+	Bundled []string
+}
+
+// A Config is all that the files say, validated, with the defaults filled in.
+// It is not safe for concurrent change; nothing changes it after Load.
+type Config struct {
+	Path string // as in Source
+	Dir  string // the absolute folder that relative paths start from
+
+	// Servers are the entries in the order of the files. A broken one stays,
+	// with Err set and its fields as far as they could be read. Names are unique.
+	Servers []Server
+	// Tools are the metadata overrides in the order of the files: where several
+	// match one tool, all apply, and a later one wins over an earlier one.
+	Tools []ToolRule
+	// Blacklist are the tools that nobody may list or call. Both halves may be
+	// patterns: see Match.
+	Blacklist []tool.ID
+
+	FailSilently bool // false: a required server that failed stops the start
+	Strict       bool // true: a broken entry is an error of the whole
+	Gateway      Gateway
+
+	// Broken are the mistakes in server entries, by place.
+	Broken []Problem
+	// Warnings are what was read over: unknown keys of foreign files, say.
+	Warnings []Problem
+	// Secrets are the texts to hide wherever they turn up, in logs above all:
+	// what .env holds, what `env:` and `headers:` hold, and what interpolation
+	// took from the environment. Texts shorter than six bytes are left out, for
+	// hiding each "true" and "8080" would hide the log.
+	Secrets []tool.Secret
+}
+
+// Gateway is the section `gateway:`, what concerns the whole process.
+type Gateway struct {
+	Listen          string        // host:port
+	AllowedHosts    []string      // values of Host and Origin that are let in beside the listener's own
+	MaxBodyBytes    int64         // of one HTTP request
+	MaxMessageBytes int64         // of one message from a server
+	CallTimeout     time.Duration // of a call where neither tool, server nor caller says one
+	MaxCallTimeout  time.Duration // of any call, whatever its caller asks for
+	MemoryLimit     int64         // soft limit in bytes, as GOMEMLIMIT; 0 is none
+	GCPercent       int           // as GOGC; 0 leaves it alone
+}
+
+// A Transport is how a server is spoken to.
+type Transport string
+
+// The transports. Auto tries streamable HTTP, then SSE.
+const (
+	TransportAuto  Transport = "auto"
+	TransportStdio Transport = "stdio"
+	TransportHTTP  Transport = "streamable-http"
+	TransportSSE   Transport = "sse"
+)
+
+// Isolation says who shares one running server.
+type Isolation string
+
+// The isolations.
+const (
+	IsolationShared  Isolation = "shared"  // all callers
+	IsolationSession Isolation = "session" // one session of one caller
+	IsolationCall    Isolation = "call"    // nobody: one process or connection a call
+)
+
+// Start says when a server starts. The empty value leaves it to the program.
+type Start string
+
+// The starts.
+const (
+	StartLazy  Start = "lazy"  // on its first use
+	StartEager Start = "eager" // with the gateway
+)
+
+// defaults returns the values of everything that a file does not say. It is the
+// only place that knows them.
+func defaults() (Config, Server) {
+	return Config{
+			FailSilently: true,
+			Gateway: Gateway{
+				Listen:          "127.0.0.1:8400",
+				MaxBodyBytes:    64 << 20,
+				MaxMessageBytes: 64 << 20,
+				CallTimeout:     900 * time.Second,
+				MaxCallTimeout:  time.Hour,
+			},
+		}, Server{
+			Transport:    TransportAuto,
+			Isolation:    IsolationShared,
+			StartTimeout: 30 * time.Second,
+			Retries:      1,
+			RetryDelay:   500 * time.Millisecond,
+		}
+}
+
+// Match tells whether a tool is named by a pattern, in whose halves * stands for
+// any text, ? for one character, and [a-z] for one of several.
+func Match(pattern, id tool.ID) bool {
+	return matchHalf(pattern.Server, id.Server) && matchHalf(pattern.Name, id.Name)
+}
+
+// matchHalf matches one half. A star must also cover slashes, which filepath's
+// and path's do not: a tool named a/b would slip through a blacklist of "*".
+func matchHalf(pattern, name string) bool {
+	ok, err := pathMatch(pattern, name)
+	return err == nil && ok
+}
+
+// environ returns the lookup of a list as os.Environ gives it.
+func environ(list []string) map[string]string {
+	env := make(map[string]string, len(list))
+	for _, kv := range list {
+		// Windows keeps the folder of each drive under names such as "=C:".
+		if name, value, ok := strings.Cut(kv, "="); ok && name != "" {
+			env[envKey(name)] = value
+		}
+	}
+	return env
+}
+
+// envKey returns the name under which a variable is kept: Windows does not
+// distinguish upper and lower case.
+func envKey(name string) string {
+	if runtime.GOOS == "windows" {
+		return strings.ToUpper(name)
+	}
+	return name
+}
+
+// under returns path as seen from dir.
+func under(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}

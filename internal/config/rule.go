@@ -1,0 +1,64 @@
+package config
+
+import (
+	"path"
+	"strings"
+	"time"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// A ToolRule is one entry of `tools:`: what the operator says of the tools that
+// its pattern names. A nil field says nothing.
+type ToolRule struct {
+	Pattern tool.ID // see Match
+
+	ReadOnly        *bool
+	ConcurrencySafe *bool
+	Destructive     *bool
+	Idempotent      *bool
+	Notification    *bool
+	SideEffect      *tool.SideEffect
+	RiskLevel       *tool.RiskLevel
+	MaxResultChars  *int
+	SearchHint      *string
+	Timeout         *time.Duration
+}
+
+// Match tells whether the rule names the tool.
+func (r ToolRule) Match(id tool.ID) bool { return Match(r.Pattern, id) }
+
+// Apply lays the rule over what is known of a tool that it matches. A rule that
+// declares what the tool does registers it; one that only sets limits or words
+// for the search does not, for it says nothing of how safe the tool is.
+func (r ToolRule) Apply(m tool.Meta) tool.Meta {
+	set(&m.ReadOnly, r.ReadOnly)
+	set(&m.ConcurrencySafe, r.ConcurrencySafe)
+	set(&m.Destructive, r.Destructive)
+	set(&m.Idempotent, r.Idempotent)
+	set(&m.Notification, r.Notification)
+	set(&m.SideEffect, r.SideEffect)
+	set(&m.RiskLevel, r.RiskLevel)
+	set(&m.MaxResultChars, r.MaxResultChars)
+	set(&m.SearchHint, r.SearchHint)
+	set(&m.Timeout, r.Timeout)
+	m.Registered = m.Registered || r.declares()
+	return m
+}
+
+func (r ToolRule) declares() bool {
+	return r.ReadOnly != nil || r.ConcurrencySafe != nil || r.Destructive != nil || r.Idempotent != nil ||
+		r.Notification != nil || r.SideEffect != nil || r.RiskLevel != nil
+}
+
+func set[T any](dst, src *T) {
+	if src != nil {
+		*dst = *src
+	}
+}
+
+// pathMatch is path.Match with a star that also covers slashes.
+func pathMatch(pattern, name string) (bool, error) {
+	const noSlash = "\x01" // no tool's name holds it, and path.Match gives it no meaning
+	return path.Match(strings.ReplaceAll(pattern, "/", noSlash), strings.ReplaceAll(name, "/", noSlash))
+}
