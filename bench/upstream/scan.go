@@ -1,6 +1,9 @@
 package upstream
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // A Message is what this server reads of a JSON-RPC message: the raw values of
 // its members, nil where a member is missing. They alias the scanned bytes.
