@@ -12,7 +12,6 @@ BIN  := $(CURDIR)/.cache/bin
 PKG  ?= ./...
 # How long each fuzz target runs: make fuzz TIME=5s
 TIME ?= 30s
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 .PHONY: help
@@ -43,8 +42,6 @@ fmt: $(BIN)/golangci-lint ## Format the code and sort imports
 .PHONY: tidy
 tidy: ## Fail if go.mod or go.sum would change
 	$(GO) mod tidy -diff
-	$(GO) -C tools/lint mod tidy -diff
-	$(GO) -C tools/test mod tidy -diff
 
 .PHONY: cross $(PLATFORMS)
 cross: $(PLATFORMS) ## Build and vet for every platform

@@ -15,21 +15,21 @@ func packageComments(t *Tree) []Finding {
 	packages := t.packages()
 	for _, dir := range sorted(packages) {
 		var with []*file
-		var any *file
+		var last *file
 		for _, f := range packages[dir] {
 			if f.test {
 				continue
 			}
-			any = f
+			last = f
 			if f.ast.Doc != nil && strings.TrimSpace(f.ast.Doc.Text()) != "" {
 				with = append(with, f)
 			}
 		}
-		if any == nil {
+		if last == nil {
 			continue
 		}
-		start := "Package " + any.ast.Name.Name + " "
-		if any.ast.Name.Name == "main" {
+		start := "Package " + last.ast.Name.Name + " "
+		if last.ast.Name.Name == "main" {
 			start = "Command " + path.Base(dir) + " "
 		}
 		switch {
