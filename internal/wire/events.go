@@ -1,0 +1,411 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// eventBuffer is the size of the buffer below a stream of events. A field that
+// is longer is read into pieces.
+const eventBuffer = 8 << 10
+
+// maxRetry bounds the time that a server can make this side wait before it comes
+// back for more events.
+const maxRetry = time.Minute
+
+// An event is one event of a text/event-stream. Its fields are valid until the
+// next one is read, but for data, which is the caller's.
+type event struct {
+	name string // "message" where the stream does not say
+	data tool.Bytes
+	scan *scanner // has read data, where data is long
+	err  error    // *TooLargeError; data is only its head then
+}
+
+// message returns the message in the event, and the id of one that is too large.
+func (e *event) message() (*Message, error) {
+	switch {
+	case e.err != nil && e.scan != nil:
+		return &Message{ID: e.scan.scalar}, e.err
+	case e.err != nil:
+		return nil, e.err
+	case e.scan != nil:
+		return e.scan.message(e.data)
+	}
+	return Parse(e.data)
+}
+
+// head returns the first bytes of the data, to show them.
+func (e *event) head() []byte {
+	if len(e.data) == 0 {
+		return nil
+	}
+	return e.data[0][:min(len(e.data[0]), 256)]
+}
+
+// An eventReader cuts a text/event-stream into events, by section 9.2.6 of the
+// HTML standard. Memory is bounded: data by max, all else by eventBuffer.
+// Data is copied once and never moved: what is long is kept in pieces, and
+// scanned as it comes.
+//
+// It departs from the standard where the stream ends in the middle of an event:
+// where it ended as it should, and the event has data, that is an event too.
+type eventReader struct {
+	r   io.Reader
+	max int64
+
+	buf   []byte
+	begin int // unread bytes are buf[begin:end]
+	end   int
+	err   error // what the reader ended with
+	began bool  // a byte order mark can no longer come
+	crlf  bool  // the last line ended with CR: an LF that follows belongs to it
+
+	lastID []byte        // id of the last event that was complete
+	retry  time.Duration // what the server asked for; 0 where it did not
+
+	// The event being read.
+	name    string
+	id      []byte
+	hasID   bool
+	hasData bool
+	size    int64 // of the data
+	data    tool.Bytes
+	scan    *scanner
+	broken  error // what the scanner found wrong
+}
+
+var eventReaders = sync.Pool{New: func() any { return &eventReader{buf: make([]byte, eventBuffer)} }}
+
+// newEventReader returns a reader of the events in r. Release it after use.
+func newEventReader(r io.Reader, limit int64) *eventReader {
+	l := eventReaders.Get().(*eventReader)
+	*l = eventReader{r: r, max: limit, buf: l.buf, lastID: l.lastID[:0], id: l.id[:0]}
+	return l
+}
+
+// release gives the buffers back. The reader must not be used afterwards.
+func (l *eventReader) release() {
+	l.r, l.data, l.scan = nil, nil, nil
+	if len(l.buf) <= readSize {
+		eventReaders.Put(l)
+	}
+}
+
+// reset goes on with the stream r, which resumes the one before. What was read
+// of an event is dropped.
+func (l *eventReader) reset(r io.Reader) {
+	l.clear()
+	l.r, l.err = r, nil
+	l.begin, l.end, l.began, l.crlf = 0, 0, false, false
+}
+
+func (l *eventReader) clear() {
+	l.name, l.hasID, l.id = "", false, l.id[:0]
+	l.hasData, l.size, l.data, l.scan, l.broken = false, 0, nil, nil, nil
+}
+
+// next returns the next event that has data. The error is that of the reader.
+func (l *eventReader) next() (event, error) {
+	for {
+		line, err := l.line()
+		switch {
+		case err == nil && len(line) > 0:
+			l.field(line)
+		case err == nil:
+			if e, ok := l.dispatch(); ok {
+				return e, nil
+			}
+		case errors.Is(err, errLongField):
+			if err = l.longField(); err != nil {
+				return event{}, err
+			}
+		case errors.Is(err, io.EOF):
+			if e, ok := l.dispatch(); ok {
+				return e, nil
+			}
+			return event{}, err
+		default:
+			return event{}, err
+		}
+	}
+}
+
+// dispatch ends the event, and reports whether it has something to show.
+func (l *eventReader) dispatch() (event, bool) {
+	if l.hasID {
+		l.lastID = append(l.lastID[:0], l.id...)
+	}
+	e := event{name: l.name, data: l.data, scan: l.scan}
+	if e.name == "" {
+		e.name = "message"
+	}
+	if l.size > l.max {
+		e.err = &TooLargeError{l.max}
+	} else if l.broken != nil {
+		e.scan = nil // Parse finds it again, and says what it is
+	}
+	found := l.size > 0
+	l.clear()
+	return e, found
+}
+
+var errLongField = errors.New("field is longer than the buffer")
+
+// line returns the next line without its end, and errLongField where it does not
+// fit into the buffer.
+func (l *eventReader) line() ([]byte, error) {
+	seen := l.begin
+	for {
+		if l.crlf && l.begin < l.end {
+			l.crlf = false
+			if l.buf[l.begin] == '\n' {
+				l.begin++
+			}
+			seen = l.begin
+		}
+		if !l.skipMark() {
+			if i := lineEnd(l.buf[seen:l.end]); i >= 0 {
+				line := l.buf[l.begin : seen+i]
+				l.crlf = l.buf[seen+i] == '\r'
+				l.begin = seen + i + 1
+				return line, nil
+			}
+			seen = l.end
+		}
+		if l.err != nil {
+			return l.rest()
+		}
+		if l.begin > 0 {
+			l.end = copy(l.buf, l.buf[l.begin:l.end])
+			seen -= l.begin
+			l.begin = 0
+		}
+		if l.end == len(l.buf) {
+			return nil, errLongField
+		}
+		var n int
+		n, l.err = l.r.Read(l.buf[l.end:])
+		l.end += n
+	}
+}
+
+// rest returns the last line of a stream that ended without a line end.
+func (l *eventReader) rest() ([]byte, error) {
+	line := l.buf[l.begin:l.end]
+	l.begin = l.end
+	if len(line) > 0 && errors.Is(l.err, io.EOF) {
+		return line, nil
+	}
+	return nil, l.err
+}
+
+// skipMark skips a byte order mark at the start of the stream, and reports
+// whether it must see more of it first.
+func (l *eventReader) skipMark() (more bool) {
+	const mark = "\xef\xbb\xbf"
+	if l.began {
+		return false
+	}
+	p := l.buf[l.begin:l.end]
+	if len(p) < len(mark) && string(p) == mark[:len(p)] && l.err == nil {
+		return true
+	}
+	l.began = true
+	if bytes.HasPrefix(p, []byte(mark)) {
+		copy(p, p[len(mark):])
+		l.end -= len(mark)
+	}
+	return false
+}
+
+// lineEnd returns the index of the first CR or LF in p, or -1.
+func lineEnd(p []byte) int {
+	i := bytes.IndexByte(p, '\n')
+	if i >= 0 {
+		p = p[:i]
+	}
+	if j := bytes.IndexByte(p, '\r'); j >= 0 {
+		return j
+	}
+	return i
+}
+
+// field takes one line that is not blank.
+func (l *eventReader) field(line []byte) {
+	name, value, _ := bytes.Cut(line, []byte{':'})
+	value = bytes.TrimPrefix(value, []byte{' '})
+	switch string(name) {
+	case "data":
+		l.startData()
+		l.addData(value)
+	case "event":
+		l.name = internEvent(value)
+	case "id":
+		// What cannot go back in a header is no use as an id.
+		if len(value) <= maxHeaderValue && (len(value) == 0 || visibleASCII(string(value))) {
+			l.id, l.hasID = append(l.id[:0], value...), true
+		}
+	case "retry":
+		if ms, err := strconv.ParseUint(string(value), 10, 32); err == nil {
+			l.retry = min(max(time.Duration(ms), 1)*time.Millisecond, maxRetry)
+		}
+	}
+}
+
+func internEvent(b []byte) string {
+	switch string(b) {
+	case "", "message":
+		return "message"
+	case "endpoint":
+		return "endpoint"
+	}
+	return string(b[:min(len(b), 64)])
+}
+
+// startData begins a data field: the fields of one event are joined with line
+// ends.
+func (l *eventReader) startData() {
+	if l.hasData {
+		l.addData([]byte{'\n'})
+	}
+	l.hasData = true
+}
+
+func (l *eventReader) addData(p []byte) {
+	if l.size += int64(len(p)); l.size > l.max {
+		l.startScan()
+	}
+	if l.scan != nil && l.broken == nil {
+		l.broken = l.scan.feed(p)
+	}
+	last := len(l.data) - 1
+	switch {
+	case len(p) == 0:
+	case last < 0:
+		l.data = tool.OneOf(bytes.Clone(p))
+	case l.size > l.max:
+		l.data = l.data[:1] // the head will do to show
+	case len(l.data[last])+len(p) <= max(cap(l.data[last]), eventBuffer):
+		l.data[last] = append(l.data[last], p...)
+	default:
+		l.data = append(l.data, append(make([]byte, 0, pieceSize), p...))
+	}
+}
+
+// startScan scans the data so far, so that the id is found even in what is too
+// large to be kept.
+func (l *eventReader) startScan() {
+	if l.scan != nil {
+		return
+	}
+	l.scan = &scanner{keys: envelope, capture: true}
+	for _, p := range l.data {
+		if l.broken == nil {
+			l.broken = l.scan.feed(p)
+		}
+	}
+}
+
+// longField reads a field that fills the buffer and goes on.
+func (l *eventReader) longField() error {
+	name, value, found := bytes.Cut(l.buf[l.begin:l.end], []byte{':'})
+	isData := found && string(name) == "data"
+	if isData {
+		l.startScan()
+		l.startData()
+		l.addData(bytes.TrimPrefix(value, []byte{' '}))
+	}
+	l.begin, l.end = 0, 0
+	var piece []byte
+	for {
+		keep := isData && l.size <= l.max
+		switch {
+		case !keep:
+			piece = l.buf[:0]
+		case len(piece) == cap(piece):
+			piece = make([]byte, 0, pieceSize)
+			l.data = append(l.data, nil)
+		}
+		n, ended, err := l.readLong(piece[len(piece):cap(piece)], isData)
+		if err != nil {
+			return err
+		}
+		if keep {
+			piece = piece[:len(piece)+n]
+			l.data[len(l.data)-1] = piece
+		}
+		if isData && l.size > l.max {
+			l.data = l.data[:1] // the head will do to show
+		}
+		if ended {
+			return nil
+		}
+	}
+}
+
+// readLong reads into p what comes next of a field, and reports whether the
+// field ends there. What was read beyond its end is put back.
+func (l *eventReader) readLong(p []byte, isData bool) (n int, ended bool, err error) {
+	if l.err != nil {
+		if errors.Is(l.err, io.EOF) {
+			return 0, true, nil
+		}
+		return 0, false, l.err
+	}
+	n, l.err = l.r.Read(p)
+	i := lineEnd(p[:n])
+	if ended = i >= 0; !ended {
+		i = n
+	}
+	if isData {
+		l.size += int64(i)
+		if l.broken == nil {
+			l.broken = l.scan.feed(p[:i])
+		}
+	}
+	if !ended {
+		return n, false, nil
+	}
+	l.crlf = p[i] == '\r'
+	rest := p[i+1 : n]
+	if len(rest) > len(l.buf) {
+		l.buf = make([]byte, len(rest))
+	}
+	l.begin, l.end = 0, copy(l.buf, rest) // may overlap p
+	return i, true, nil
+}
+
+// appendEvent appends data as an event, with an id where it is not empty.
+func appendEvent(dst []byte, id string, data tool.Bytes) []byte {
+	dst = appendEventHead(dst, id)
+	for _, p := range data {
+		for {
+			i := lineEnd(p)
+			if i < 0 {
+				break
+			}
+			// JSON may have line ends between its tokens, a field may not.
+			dst = append(append(dst, p[:i]...), "\ndata: "...)
+			p = p[i+1:]
+		}
+		dst = append(dst, p...)
+	}
+	return append(dst, "\n\n"...)
+}
+
+// appendEventHead appends what stands before the data of an event. The data must
+// have no line ends; two of them end the event.
+func appendEventHead(dst []byte, id string) []byte {
+	dst = append(dst, "event: message\n"...)
+	if id != "" {
+		dst = append(append(append(dst, "id: "...), id...), '\n')
+	}
+	return append(dst, "data: "...)
+}

@@ -1,0 +1,327 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+const (
+	// maxResumes bounds how often in a row a stream is resumed without an event.
+	maxResumes = 5
+	// Delays before a stream is opened again, where the server asks for none.
+	minBackoff = time.Second
+	maxBackoff = time.Minute
+)
+
+// follow reads a stream of events up to the answer. What else comes is
+// dispatched in the order in which it comes.
+func (c *call) follow(ctx context.Context, body io.ReadCloser) (*Message, error) {
+	events := newEventReader(body, c.h.o.MaxMessage)
+	tries := 0
+	for {
+		m, seen, err := c.read(events)
+		if m != nil {
+			c.drain(events, body)
+			return m, nil
+		}
+		_ = body.Close() // it has ended, or is no use
+		if seen {
+			tries = 0
+		}
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		} else if _, large := errors.AsType[*TooLargeError](err); !large {
+			if body, err = c.resume(ctx, events, &tries, err); err == nil {
+				events.reset(body)
+				continue
+			}
+		}
+		events.release()
+		return nil, err
+	}
+}
+
+// read returns the answer, or why the stream ended before it, and whether any
+// event came.
+func (c *call) read(events *eventReader) (answer *Message, seen bool, err error) {
+	for {
+		e, err := events.next()
+		if err != nil {
+			return nil, seen, err
+		}
+		seen = true
+		m, err := c.h.take(&e)
+		switch {
+		case m == nil:
+		case m.IsAnswer() && c.mine(m) || err != nil && sameID(m.ID, c.flight.id):
+			return answerOf(m, err), seen, err
+		}
+	}
+}
+
+func answerOf(m *Message, err error) *Message {
+	if err != nil {
+		return nil
+	}
+	return m
+}
+
+// take dispatches the message of an event, and returns it where it is an answer.
+// Where it was too large to be kept, the message has only its id.
+func (h *HTTP) take(e *event) (*Message, error) {
+	if e.name != "message" {
+		return nil, nil // servers keep connections alive with events of their own
+	}
+	m, err := e.message()
+	switch {
+	case err != nil:
+		h.garbage(e.head(), err)
+		if _, large := errors.AsType[*TooLargeError](err); !large {
+			return nil, nil
+		}
+		return m, err
+	case m.IsAnswer():
+		return m, nil
+	}
+	h.dispatch(m)
+	return nil, nil
+}
+
+// drain reads in the background what is left of a stream after its answer. The
+// server ends it at once, most often, and its connection can then be used again.
+func (c *call) drain(events *eventReader, body io.ReadCloser) {
+	ended := errors.Is(events.err, io.EOF)
+	events.release()
+	if ended {
+		_ = body.Close()
+		return
+	}
+	c.flight.stop() // the caller may end its context now
+	c.draining = c.h.spawn(func() {
+		stop := time.AfterFunc(drainTimeout, func() { c.flight.cancel(nil) })
+		untie := context.AfterFunc(c.h.session.ctx, func() { c.flight.cancel(nil) })
+		discard(body)
+		untie()
+		stop.Stop()
+		c.flight.cancel(nil)
+	})
+	if !c.draining {
+		_ = body.Close()
+	}
+}
+
+// resume opens a stream again that ended before its answer, after the last event
+// that came (SEP-1699). ended is why it ended.
+func (c *call) resume(ctx context.Context, events *eventReader, tries *int, ended error) (io.ReadCloser, error) {
+	last := string(events.lastID)
+	if last == "" || c.heads.modern {
+		return nil, lostAnswer(ended)
+	}
+	for ; *tries < maxResumes; *tries++ {
+		if !wait(ctx, delay(events.retry, *tries)) {
+			return nil, context.Cause(ctx)
+		}
+		body, err := c.h.openStream(ctx, last)
+		switch {
+		case err == nil:
+			*tries++
+			return body, nil
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case errors.Is(err, ErrSessionLost):
+			c.h.end(err)
+			return nil, lostAnswer(errors.New(err.Error())) // the request was carried out, perhaps
+		case permanent(err):
+			return nil, lostAnswer(err)
+		}
+		ended = err
+	}
+	return nil, lostAnswer(ended)
+}
+
+// permanent reports whether it is no use to open a stream again.
+func permanent(err error) bool {
+	if e, ok := errors.AsType[*HTTPError](err); ok {
+		return e.Status < 500 && e.Status != http.StatusTooManyRequests && e.Status != http.StatusRequestTimeout
+	}
+	_, rpc := errors.AsType[*Error](err)
+	return rpc || errors.Is(err, errNoStream) || errors.Is(err, ErrSessionLost)
+}
+
+var errNoStream = errors.New("server answered with no event stream")
+
+// openStream opens a stream with GET, after the event with the id last where it
+// is not empty.
+func (h *HTTP) openStream(ctx context.Context, last string) (io.ReadCloser, error) {
+	n := h.heads.Load()
+	req := n.get
+	if last != "" {
+		copied := *n.get
+		req = &copied
+		req.Header = n.get.Header.Clone()
+		req.Header[headerLastEvent] = []string{last}
+	}
+	resp, err := h.s.do(ctx, req, nil)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+		if mediaType(resp.Header) == "text/event-stream" {
+			return resp.Body, nil
+		}
+		_ = resp.Body.Close()
+		return nil, errNoStream
+	}
+	return nil, h.s.refusal(resp, n.session != "")
+}
+
+// delay returns how long to wait before the try with this number, from 0.
+func delay(asked time.Duration, try int) time.Duration {
+	if asked > 0 {
+		return asked
+	}
+	return min(minBackoff<<min(try, 10), maxBackoff)
+}
+
+// wait reports whether d has passed before ctx ended.
+func wait(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// listen keeps a stream open for what the server says by itself, until the
+// client ends. Servers need not offer one.
+func (h *HTTP) listen() {
+	ctx := h.session.ctx
+	events := newEventReader(nil, h.o.MaxMessage)
+	defer events.release()
+	for try, opened := 0, false; ; try++ {
+		body, err := h.openStream(ctx, string(events.lastID))
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			opened = true
+			began := time.Now()
+			if h.hear(ctx, events, body) || time.Since(began) > maxBackoff/2 {
+				try = 0
+			}
+		case opened && errors.Is(err, ErrSessionLost):
+			h.end(err)
+			return
+		case permanent(err), !opened && !unreachable(err):
+			return
+		}
+		if !wait(ctx, delay(events.retry, try)) {
+			return
+		}
+	}
+}
+
+// unreachable reports whether err is not the server's answer.
+func unreachable(err error) bool {
+	_, status := errors.AsType[*HTTPError](err)
+	return !status
+}
+
+// hear reads a stream to its end, and reports whether an event came.
+func (h *HTTP) hear(ctx context.Context, events *eventReader, body io.ReadCloser) (seen bool) {
+	defer func() { _ = body.Close() }() // it has ended
+	events.reset(body)
+	for ctx.Err() == nil {
+		e, err := events.next()
+		if err != nil {
+			return seen
+		}
+		seen = true
+		_, _ = h.take(&e) // an answer here is for nobody
+	}
+	return seen
+}
+
+// Notify implements Client. After notifications/initialized, the client opens a
+// stream for what a legacy server says by itself.
+func (h *HTTP) Notify(ctx context.Context, method string, params []byte) error {
+	if h.bad != nil {
+		return &SendError{h.bad}
+	}
+	ctx, done, err := h.attach(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	n := h.heads.Load()
+	if err := h.send(ctx, n, method, params); err != nil {
+		return err
+	}
+	if method == "notifications/initialized" && !n.modern {
+		h.hears.Do(func() { h.spawn(h.listen) })
+	}
+	return nil
+}
+
+// send sends one notification.
+func (h *HTTP) send(ctx context.Context, n *heads, method string, params []byte) error {
+	req := n.post
+	if n.modern {
+		copied := *n.post
+		req = &copied
+		req.Header = n.post.Header.Clone()
+		req.Header[headerMethod] = []string{method}
+	}
+	return h.post(ctx, n, req, requestFrame(0, method, params))
+}
+
+// post sends a message that has no answer.
+func (h *HTTP) post(ctx context.Context, n *heads, req *http.Request, frame tool.Bytes) error {
+	resp, err := h.s.do(ctx, req, frame)
+	if err != nil {
+		return err
+	}
+	if err = h.check(resp, n); err != nil {
+		return err
+	}
+	if resp.ContentLength < 0 && mediaType(resp.Header) == "text/event-stream" {
+		return resp.Body.Close() // it could stay open for ever
+	}
+	discard(resp.Body)
+	return nil
+}
+
+// notifyServer sends a notification of this side that belongs to no call.
+func (h *HTTP) notifyServer(method string, params []byte) error {
+	ctx, cancel := context.WithTimeout(h.session.ctx, replyTimeout)
+	defer cancel()
+	return h.Notify(ctx, method, params)
+}
+
+// postReply sends the answer to a request of the server.
+func (h *HTTP) postReply(id []byte, result tool.Bytes, e *Error) {
+	n := h.heads.Load()
+	if n.modern { // a modern server asks within its answers only
+		h.garbage(id, fmt.Errorf("server sent a request, which %s does not allow", n.version))
+		return
+	}
+	if e != nil {
+		result = tool.OneOf(e.JSON())
+	}
+	frame := make(tool.Bytes, 0, len(result)+2)
+	frame = append(append(append(frame, answerHead(nil, id, e != nil)), result...), []byte("}"))
+	ctx, cancel := context.WithTimeout(h.session.ctx, replyTimeout)
+	defer cancel()
+	if err := h.post(ctx, n, n.post, frame); err != nil && ctx.Err() == nil {
+		h.garbage(id, fmt.Errorf("answer to the server's request: %w", err))
+	}
+}

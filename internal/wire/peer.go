@@ -1,0 +1,279 @@
+package wire
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+const (
+	// tellTimeout bounds what Close waits for: a cancellation that nobody waits for
+	// else, the end of the session.
+	tellTimeout = 3 * time.Second
+	// replyTimeout bounds the sending of an answer to the server.
+	replyTimeout = 30 * time.Second
+)
+
+// A flight is a call whose answer is waited for.
+type flight struct {
+	id       int64
+	progress func(tool.Bytes)
+	answer   chan *Message // holds one; nil where the caller reads the answer itself
+	cancel   context.CancelCauseFunc
+	stop     func() bool // unties the flight from its caller's context
+}
+
+// A peer is what the clients over HTTP have in common: the calls in flight, what
+// the server asks and notifies, the work in the background, and the end of it.
+type peer struct {
+	handler Handler
+	garbage func(head []byte, err error)
+	reply   func(id []byte, result tool.Bytes, e *Error)
+	session *Session // its context ends with the connection
+	running chan struct{}
+
+	notices sync.Mutex // held while a notification is taken: one after the other
+
+	mu      sync.Mutex
+	lastID  int64
+	flights map[int64]*flight
+	err     error
+	closing bool // nothing new may start
+	done    chan struct{}
+	tasks   sync.WaitGroup // calls too
+}
+
+// init prepares p. notify sends a notification to the server.
+func (p *peer) init(o *HTTPOptions, notify func(method string, params []byte) error) {
+	p.handler, p.garbage = o.Handler, o.Garbage
+	p.session = newSession(context.Background(), "")
+	p.session.notify = notify
+	p.running = make(chan struct{}, maxRunning)
+	p.flights = map[int64]*flight{}
+	p.done = make(chan struct{})
+}
+
+// begin registers a call. Its context ends with the caller's, and with Close; it
+// may outlive the caller's once the answer is there.
+func (p *peer) begin(ctx context.Context, r *Request) (context.Context, *flight, error) {
+	if ctx.Err() != nil {
+		return nil, nil, &SendError{context.Cause(ctx)}
+	}
+	f := &flight{progress: r.Progress}
+	fctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	f.cancel = cancel
+	p.mu.Lock()
+	if p.err != nil {
+		defer p.mu.Unlock()
+		cancel(nil)
+		return nil, nil, &SendError{p.err}
+	}
+	p.lastID++
+	f.id = p.lastID
+	p.flights[f.id] = f
+	p.tasks.Add(1)
+	p.mu.Unlock()
+	f.stop = context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	return fctx, f, nil
+}
+
+// finish ends a call that begin has registered. Its context lives on.
+func (p *peer) finish(f *flight) {
+	f.stop()
+	p.mu.Lock()
+	delete(p.flights, f.id)
+	p.mu.Unlock()
+	p.tasks.Done()
+}
+
+func (p *peer) find(id int64) *flight {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.flights[id]
+}
+
+// attach ties ctx to the connection, for a message without an answer. done must
+// be called after it.
+func (p *peer) attach(ctx context.Context) (attached context.Context, done func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != nil {
+		return nil, nil, &SendError{p.err}
+	}
+	p.tasks.Add(1)
+	attached, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(p.session.ctx, func() { cancel(ErrClosed) })
+	return attached, func() {
+		stop()
+		cancel(nil)
+		p.tasks.Done()
+	}, nil
+}
+
+// spawn runs f in the background, where p is not about to close.
+func (p *peer) spawn(f func()) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closing {
+		return false
+	}
+	p.tasks.Go(f)
+	return true
+}
+
+// tell runs f in the background, with a context that outlives the call and the
+// connection, but not for long.
+func (p *peer) tell(f func(ctx context.Context)) {
+	p.spawn(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.session.ctx), tellTimeout)
+		defer cancel()
+		f(ctx)
+	})
+}
+
+// end marks the connection as over; the first reason counts. It reports whether
+// this was the first.
+func (p *peer) end(err error) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != nil {
+		return false
+	}
+	p.err = err
+	close(p.done)
+	p.session.cancel()
+	return true
+}
+
+// failAll makes the calls in flight fail.
+func (p *peer) failAll(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range p.flights {
+		f.cancel(err)
+	}
+}
+
+// shut ends the connection for good: calls in flight fail, nothing new starts.
+// It reports false where that was done before.
+func (p *peer) shut() bool {
+	p.end(ErrClosed)
+	p.failAll(ErrClosed)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first := !p.closing
+	p.closing = true
+	return first
+}
+
+func (p *peer) reason() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
+// sameID reports whether raw, the id of an answer, is id: as a number, or as the
+// string that some servers make of it.
+func sameID(raw []byte, id int64) bool {
+	var b [24]byte
+	want := strconv.AppendInt(b[:0], id, 10)
+	if n := len(raw); n > 2 && raw[0] == '"' && raw[n-1] == '"' {
+		raw = raw[1 : n-1]
+	}
+	return string(raw) == string(want)
+}
+
+// dispatch takes what the server asks or notifies.
+func (p *peer) dispatch(m *Message) {
+	if m.IsRequest() {
+		p.asked(m)
+		return
+	}
+	p.notices.Lock()
+	defer p.notices.Unlock()
+	switch m.Method {
+	case "notifications/progress":
+		if p.progressed(m) {
+			return
+		}
+	case "notifications/cancelled":
+		p.session.cancelRequest(m)
+		return
+	}
+	if p.handler != nil {
+		p.handler.Notification(p.exchange(), m)
+	}
+}
+
+// progressed hands progress to the call it belongs to, and reports whether there
+// is one.
+func (p *peer) progressed(m *Message) bool {
+	var token [1]Span
+	if Members(m.Params, []string{"progressToken"}, token[:]) != nil || !token[0].Found() {
+		return false
+	}
+	id, err := strconv.ParseInt(string(token[0].In(m.Params).Join()), 10, 64)
+	if err != nil {
+		return false
+	}
+	f := p.find(id)
+	if f == nil || f.progress == nil {
+		return false
+	}
+	f.progress(m.Params)
+	return true
+}
+
+func (p *peer) exchange() *Exchange {
+	return &Exchange{Session: p.session, notify: p.session.notify}
+}
+
+func (p *peer) asked(m *Message) {
+	select {
+	case p.running <- struct{}{}:
+	default:
+		// Whoever asks this much waits for us: its stream is not read meanwhile.
+		p.reply(m.ID, nil, Errorf(CodeInternal, "more than %d requests at once", maxRunning))
+		return
+	}
+	ctx, end := p.session.begin(p.session.ctx, m.ID)
+	started := p.spawn(func() {
+		defer func() { <-p.running }()
+		result, rpcErr := p.handle(ctx, m)
+		if canceled := end(); !canceled {
+			p.reply(m.ID, result, rpcErr)
+		}
+	})
+	if !started {
+		end()
+		<-p.running
+	}
+}
+
+func (p *peer) handle(ctx context.Context, m *Message) (tool.Bytes, *Error) {
+	switch {
+	case m.Method == "ping":
+		return tool.OneOf([]byte("{}")), nil
+	case p.handler == nil:
+		return nil, Errorf(CodeMethodNotFound, "method %q is not supported", m.Method)
+	}
+	return p.handler.Request(ctx, p.exchange(), m)
+}
+
+// cancelParams returns the params of notifications/cancelled.
+func cancelParams(id int64, why error) []byte {
+	b := append([]byte(`{"requestId":`), strconv.AppendInt(nil, id, 10)...)
+	b = append(b, `,"reason":`...)
+	return append(Quote(b, why.Error()), '}')
+}
+
+// value returns what a caller gets of an answer.
+func (m *Message) value() (tool.Bytes, error) {
+	if m.Error != nil {
+		return nil, parseError(m.Error)
+	}
+	return m.Result, nil
+}
