@@ -381,31 +381,3 @@ func (l *eventReader) readLong(p []byte, isData bool) (n int, ended bool, err er
 	l.begin, l.end = 0, copy(l.buf, rest) // may overlap p
 	return i, true, nil
 }
-
-// appendEvent appends data as an event, with an id where it is not empty.
-func appendEvent(dst []byte, id string, data tool.Bytes) []byte {
-	dst = appendEventHead(dst, id)
-	for _, p := range data {
-		for {
-			i := lineEnd(p)
-			if i < 0 {
-				break
-			}
-			// JSON may have line ends between its tokens, a field may not.
-			dst = append(append(dst, p[:i]...), "\ndata: "...)
-			p = p[i+1:]
-		}
-		dst = append(dst, p...)
-	}
-	return append(dst, "\n\n"...)
-}
-
-// appendEventHead appends what stands before the data of an event. The data must
-// have no line ends; two of them end the event.
-func appendEventHead(dst []byte, id string) []byte {
-	dst = append(dst, "event: message\n"...)
-	if id != "" {
-		dst = append(append(append(dst, "id: "...), id...), '\n')
-	}
-	return append(dst, "data: "...)
-}

@@ -124,7 +124,7 @@ func (h *HTTP) Call(ctx context.Context, r *Request) (tool.Bytes, error) {
 	if h.bad != nil {
 		return nil, &SendError{h.bad}
 	}
-	fctx, f, err := h.begin(ctx, r)
+	fctx, f, err := h.begin(ctx, r, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -208,12 +208,7 @@ func (c *call) head(params []byte) *http.Request {
 		return c.heads.post
 	}
 	req := *c.heads.post
-	req.Header = maps.Clone(req.Header)
-	for k, v := range c.r.Header {
-		if k = http.CanonicalHeaderKey(k); !ours(k) {
-			req.Header[k] = v
-		}
-	}
+	req.Header = withHeader(req.Header, c.r.Header)
 	if c.heads.modern {
 		req.Header[headerMethod] = []string{c.r.Method}
 		if name, ok := nameOf(c.r.Method, params); ok {
@@ -221,6 +216,17 @@ func (c *call) head(params []byte) *http.Request {
 		}
 	}
 	return &req
+}
+
+// withHeader returns a copy of h with more set.
+func withHeader(h, more http.Header) http.Header {
+	h = maps.Clone(h)
+	for k, v := range more {
+		if k = http.CanonicalHeaderKey(k); !ours(k) {
+			h[k] = v
+		}
+	}
+	return h
 }
 
 // ours reports whether the header k is this package's alone to set.
@@ -258,7 +264,7 @@ func (h *HTTP) takeSession(resp *http.Response) error {
 
 // readJSON reads an answer that is one JSON message.
 func (c *call) readJSON(resp *http.Response) (*Message, error) {
-	text, err := c.h.readBody(resp)
+	text, err := readLimited(resp, c.h.o.MaxMessage)
 	if err != nil {
 		return nil, err
 	}
@@ -282,11 +288,10 @@ func (c *call) mine(m *Message) bool {
 	return m.IsAnswer() && (sameID(m.ID, c.flight.id) || m.ID == nil && m.Error != nil)
 }
 
-// readBody reads and closes a body that is bounded by MaxMessage. It is held
-// once: in one piece where its length was told, else in several.
-func (h *HTTP) readBody(resp *http.Response) (tool.Bytes, error) {
+// readLimited reads and closes a body of at most limit bytes. It is held once: in
+// one piece where its length was told, else in several.
+func readLimited(resp *http.Response, limit int64) (tool.Bytes, error) {
 	defer func() { _ = resp.Body.Close() }() // read to its end, or given up
-	limit := h.o.MaxMessage
 	if resp.ContentLength > limit {
 		return nil, &TooLargeError{limit}
 	}

@@ -314,14 +314,19 @@ func (h *HTTP) postReply(id []byte, result tool.Bytes, e *Error) {
 		h.garbage(id, fmt.Errorf("server sent a request, which %s does not allow", n.version))
 		return
 	}
+	ctx, cancel := context.WithTimeout(h.session.ctx, replyTimeout)
+	defer cancel()
+	if err := h.post(ctx, n, n.post, replyFrame(id, result, e)); err != nil && ctx.Err() == nil {
+		h.garbage(id, fmt.Errorf("answer to the server's request: %w", err))
+	}
+}
+
+// replyFrame returns an answer.
+func replyFrame(id []byte, result tool.Bytes, e *Error) tool.Bytes {
 	if e != nil {
 		result = tool.OneOf(e.JSON())
 	}
 	frame := make(tool.Bytes, 0, len(result)+2)
-	frame = append(append(append(frame, answerHead(nil, id, e != nil)), result...), []byte("}"))
-	ctx, cancel := context.WithTimeout(h.session.ctx, replyTimeout)
-	defer cancel()
-	if err := h.post(ctx, n, n.post, frame); err != nil && ctx.Err() == nil {
-		h.garbage(id, fmt.Errorf("answer to the server's request: %w", err))
-	}
+	frame = append(append(frame, answerHead(nil, id, e != nil)), result...)
+	return append(frame, []byte("}"))
 }

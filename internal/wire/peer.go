@@ -56,13 +56,14 @@ func (p *peer) init(o *HTTPOptions, notify func(method string, params []byte) er
 	p.done = make(chan struct{})
 }
 
-// begin registers a call. Its context ends with the caller's, and with Close; it
-// may outlive the caller's once the answer is there.
-func (p *peer) begin(ctx context.Context, r *Request) (context.Context, *flight, error) {
+// begin registers a call whose answer goes into the channel, where there is one.
+// The call's context ends with the caller's, and with Close; it may outlive the
+// caller's once the answer is there.
+func (p *peer) begin(ctx context.Context, r *Request, answer chan *Message) (context.Context, *flight, error) {
 	if ctx.Err() != nil {
 		return nil, nil, &SendError{context.Cause(ctx)}
 	}
-	f := &flight{progress: r.Progress}
+	f := &flight{progress: r.Progress, answer: answer}
 	fctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	f.cancel = cancel
 	p.mu.Lock()
@@ -87,6 +88,15 @@ func (p *peer) finish(f *flight) {
 	delete(p.flights, f.id)
 	p.mu.Unlock()
 	p.tasks.Done()
+}
+
+// take returns the call whose answer has come. It is not found again.
+func (p *peer) take(id int64) *flight {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := p.flights[id]
+	delete(p.flights, id)
+	return f
 }
 
 func (p *peer) find(id int64) *flight {
@@ -175,15 +185,20 @@ func (p *peer) reason() error {
 	return p.err
 }
 
-// sameID reports whether raw, the id of an answer, is id: as a number, or as the
-// string that some servers make of it.
-func sameID(raw []byte, id int64) bool {
-	var b [24]byte
-	want := strconv.AppendInt(b[:0], id, 10)
+// parseID reads the id of an answer: a number, or the string that some servers
+// make of it.
+func parseID(raw []byte) (int64, bool) {
 	if n := len(raw); n > 2 && raw[0] == '"' && raw[n-1] == '"' {
 		raw = raw[1 : n-1]
 	}
-	return string(raw) == string(want)
+	id, err := strconv.ParseInt(string(raw), 10, 64)
+	return id, err == nil
+}
+
+// sameID reports whether raw, the id of an answer, is id.
+func sameID(raw []byte, id int64) bool {
+	got, ok := parseID(raw)
+	return ok && got == id
 }
 
 // dispatch takes what the server asks or notifies.
