@@ -85,3 +85,45 @@ func EditMeta(params []byte, fields ...Field) ([]byte, error) {
 	}
 	return Edit(params, Field{"_meta", meta})
 }
+
+// Prepend returns the JSON object obj with new members before its others. It
+// must not have them already. Nothing of obj is copied.
+func Prepend(obj tool.Bytes, fields ...Field) tool.Bytes {
+	text := obj
+	for len(text) > 0 {
+		first := bytes.TrimLeft(text[0], " \t\r\n")
+		if len(first) == 0 {
+			text = text[1:]
+			continue
+		}
+		rest := first[1:] // behind the opening bracket
+		head := []byte{'{'}
+		for _, f := range fields {
+			head = append(Quote(head, f.Key), ':')
+			head = append(head, f.Value...)
+			head = append(head, ',')
+		}
+		if isEmptyTail(rest, text[1:]) {
+			head = head[:len(head)-1]
+		}
+		out := make(tool.Bytes, 0, len(text)+1)
+		out = append(out, head, rest)
+		return append(out, text[1:]...)
+	}
+	return obj
+}
+
+// isEmptyTail reports whether the object whose opening bracket stood before rest
+// has no members.
+func isEmptyTail(rest []byte, more tool.Bytes) bool {
+	for {
+		rest = bytes.TrimLeft(rest, " \t\r\n")
+		if len(rest) > 0 {
+			return rest[0] == '}'
+		}
+		if len(more) == 0 {
+			return false
+		}
+		rest, more = more[0], more[1:]
+	}
+}

@@ -155,6 +155,8 @@ type Error struct {
 	// Raw is the whole error object as it came from the other side; nil where
 	// this side made it.
 	Raw json.RawMessage `json:"-"`
+	// Status is the HTTP status to answer with; 0 is 200.
+	Status int `json:"-"`
 }
 
 // Error returns the message and the code.

@@ -74,3 +74,6 @@ func (s *Session) cancelRequest(m *Message) {
 		cancel(canceledError{})
 	}
 }
+
+// Context ends with the session.
+func (s *Session) Context() context.Context { return s.ctx }

@@ -1,0 +1,103 @@
+// Package call is the way of a call through the gateway: a chain of stages, each
+// of which may answer, change the call, or look at the answer of those within.
+// The order of the stages is data, in chain.go; each stage is one file and can be
+// read alone.
+//
+// The package knows no catalog, no policy and no server. It declares the few
+// functions that its stages need, and the root fills them in:
+//
+//	run := call.New(call.Options{Catalog: view, Send: send, Record: add})
+//	result := run(ctx, tool.Call{Server: "system", Tool: "get_local_cpu_memory"})
+//
+// A chain always answers: with the tool's result, or with an error that says
+// what to do next. What panics within becomes an error of kind internal.
+package call
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// Options are what the stages need. All functions must be set.
+type Options struct {
+	Catalog Catalog
+	// Send carries out a call of r.Target with the params of an MCP tools/call,
+	// and returns the CallToolResult. Its errors are those of upstream.Server.Call.
+	Send func(ctx context.Context, r *Request, params []byte) (tool.Bytes, error)
+	// Record takes each finished call.
+	Record func(r *Request, res *tool.Result)
+	// NewID returns the id of a new call.
+	NewID func() string
+	// Timeout bounds a call whose caller and tool say nothing; MaxTimeout bounds
+	// what progress can make of it. 0 is 900 s and 1 h.
+	Timeout, MaxTimeout time.Duration
+	Logger              *slog.Logger // nil discards
+}
+
+// A Request is a call on its way. The stages write down in it what they found.
+type Request struct {
+	tool.Call // as it was asked for
+	ID        string
+	Started   time.Time
+	Target    *tool.Tool // what really runs; set by resolve
+	Notes     []tool.Note
+	Attempts  int
+
+	clock *clock // set by deadline
+}
+
+// Note adds a note to the result.
+func (r *Request) Note(stage, format string, args ...any) {
+	r.Notes = append(r.Notes, tool.Note{Stage: stage, Text: fmt.Sprintf(format, args...)})
+}
+
+// Handler carries out a request. It never returns nil.
+type Handler func(ctx context.Context, r *Request) *tool.Result
+
+// New returns the whole chain. The function it returns may be called concurrently.
+func New(o Options) func(ctx context.Context, c tool.Call) *tool.Result {
+	if o.Timeout <= 0 {
+		o.Timeout = 900 * time.Second
+	}
+	if o.MaxTimeout <= 0 {
+		o.MaxTimeout = max(time.Hour, o.Timeout)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	run := chain(o)
+	return func(ctx context.Context, c tool.Call) (res *tool.Result) {
+		r := &Request{Call: c, ID: o.NewID(), Started: time.Now()}
+		defer func() {
+			if p := recover(); p != nil {
+				o.Logger.Error("call panicked", "id", r.ID, "panic", p, "stack", string(debug.Stack()))
+				res = r.fail(tool.Internal, "Tenon itself failed on this call (id %s). The log has the details.", r.ID)
+			}
+		}()
+		return run(ctx, r)
+	}
+}
+
+// result returns a result with what is known of the call.
+func (r *Request) result() *tool.Result {
+	res := &tool.Result{
+		ID: r.ID, Server: r.Server, Tool: r.Tool, Notes: r.Notes,
+		Elapsed: time.Since(r.Started), Attempts: r.Attempts,
+	}
+	if r.Target != nil {
+		res.Server, res.Tool = r.Target.Server, r.Target.Name
+	}
+	return res
+}
+
+// fail returns an error result.
+func (r *Request) fail(kind tool.Kind, format string, args ...any) *tool.Result {
+	res := r.result()
+	res.Kind, res.Message = kind, fmt.Sprintf(format, args...)
+	return res
+}

@@ -1,0 +1,32 @@
+package call
+
+// A stage wraps the handler of the stages within.
+type stage func(o *Options, next Handler) Handler
+
+// stages are the stages from the outermost to the innermost. The order matters:
+//
+//	record    is outermost: denied and misnamed calls are kept too
+//	shape     sees every answer, errors too
+//	deadline  is one for the whole call, whatever happens within
+//	fallback  (not in this version) is outside authorize: a substitute is authorised like any other
+//	resolve   finds the tool that is meant
+//	repair    (not in this version) mends arguments, after it is known for which tool
+//	authorize decides on the final arguments
+//	admit     (not in this version) limits what runs at once
+//	retry     (not in this version) is inside authorize, and never changes the tool
+//	send      carries it out
+var stages = []stage{
+	record,
+	shape,
+	deadline,
+	resolve,
+	authorize,
+}
+
+func chain(o Options) Handler {
+	next := send(&o)
+	for i := len(stages) - 1; i >= 0; i-- {
+		next = stages[i](&o, next)
+	}
+	return next
+}

@@ -1,0 +1,164 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// Catalog is what resolve asks of the pool. Its methods are called concurrently.
+type Catalog interface {
+	// HasServer reports whether the server is configured.
+	HasServer(server string) bool
+	// Await waits until the tools of the server are known; the error says why
+	// they will not be.
+	Await(ctx context.Context, server string) error
+	// AwaitAll waits until all servers have answered or failed, for as long as a
+	// correction may take.
+	AwaitAll(ctx context.Context)
+	Find(id tool.ID) (*tool.Tool, bool)
+	// WithName returns the tools of this name on all servers.
+	WithName(name string) []*tool.Tool
+	Blacklisted(id tool.ID) bool
+	NearServers(name string) []string
+	NearTools(server, name string) []tool.ID
+}
+
+// resolve finds the tool that is meant. A name that leaves one reading is put
+// right, with a note; else the error says what there is.
+func resolve(o *Options, next Handler) Handler {
+	return func(ctx context.Context, r *Request) *tool.Result {
+		if r.Tool == "" {
+			return r.fail(tool.Invalid, "The call names no tool. Name a server and a tool.")
+		}
+		if res := r.find(ctx, o.Catalog); res != nil {
+			return res
+		}
+		r.clock.lower(r.Target.Meta.Timeout)
+		res := next(ctx, r)
+		if !saysUnknown(res, r.Target.Name) {
+			return res
+		}
+		return r.elsewhere(ctx, o.Catalog, next, res)
+	}
+}
+
+// find sets the target. It returns the error where there is none.
+func (r *Request) find(ctx context.Context, c Catalog) *tool.Result {
+	id := tool.ID{Server: r.Server, Name: r.Tool}
+	if c.Blacklisted(id) && c.HasServer(r.Server) {
+		return denied(r, id)
+	}
+	known := c.HasServer(r.Server)
+	if known {
+		if t, ok := c.Find(id); ok { // the usual case
+			r.Target = t
+			return nil
+		}
+		if err := c.Await(ctx, r.Server); err != nil {
+			return failedServer(r, err)
+		}
+		if t, ok := c.Find(id); ok {
+			r.Target = t
+			return nil
+		}
+	}
+	c.AwaitAll(ctx)
+	if err := context.Cause(ctx); err != nil {
+		return failed(r, err)
+	}
+	there := c.WithName(r.Tool)
+	if len(there) == 1 {
+		r.Target = there[0]
+		switch {
+		case r.Server == "":
+			r.Note("resolve", "no server was named: %s is only on server %q", r.Tool, r.Target.Server)
+		case known:
+			r.Note("resolve", "server %q has no tool %s: corrected to server %q, the only one that has it", r.Server, r.Tool, r.Target.Server)
+		default:
+			r.Note("resolve", "there is no server %q: corrected to %q, the only one that has %s", r.Server, r.Target.Server, r.Tool)
+		}
+		return nil
+	}
+	return r.notFound(c, known, there)
+}
+
+// failedServer answers for a server that is configured and cannot be had.
+func failedServer(r *Request, err error) *tool.Result {
+	res := r.fail(tool.Unavailable, "")
+	res.Err = err
+	if cause, ok := errors.AsType[*tool.Error](err); ok {
+		res.Kind = cause.Kind
+		res.Message = sentence(cause.Text)
+	} else if errors.Is(err, context.Canceled) {
+		res.Kind, res.Message = tool.Canceled, "The call was canceled before its server was ready."
+	} else {
+		res.Message = fmt.Sprintf("Server %s is unavailable: %s", r.Server, sentence(tool.Flatten(err)))
+	}
+	if res.Kind == tool.Unavailable {
+		res.Message += " Use another tool, or try again later."
+	}
+	return res
+}
+
+// notFound says what there is in place of what was asked for.
+func (r *Request) notFound(c Catalog, known bool, there []*tool.Tool) *tool.Result {
+	var b strings.Builder
+	switch {
+	case r.Server == "":
+		fmt.Fprintf(&b, "There is no tool %s.", r.Tool)
+	case known:
+		fmt.Fprintf(&b, "Server %s has no tool %s.", r.Server, r.Tool)
+	default:
+		fmt.Fprintf(&b, "There is no server %s.", r.Server)
+	}
+	if len(there) > 1 {
+		names := make([]string, len(there))
+		for i, t := range there {
+			names[i] = t.Server
+		}
+		fmt.Fprintf(&b, " These servers have a tool %s: %s. Call it on one of them.", r.Tool, strings.Join(names, ", "))
+		return r.fail(tool.NotFound, "%s", b.String())
+	}
+	if c.HasServer(r.Tool) || !known && r.Server != "" {
+		b.WriteString(" Server and tool may have been mixed up: check both names against the list of tools.")
+	}
+	if near := c.NearTools(r.Server, r.Tool); len(near) > 0 {
+		names := make([]string, len(near))
+		for i, id := range near {
+			names[i] = id.String()
+		}
+		fmt.Fprintf(&b, " The nearest tools are: %s.", strings.Join(names, ", "))
+	}
+	if near := c.NearServers(r.Server); !known && len(near) > 0 {
+		fmt.Fprintf(&b, " The nearest servers are: %s.", strings.Join(near, ", "))
+	}
+	return r.fail(tool.NotFound, "%s", b.String())
+}
+
+// elsewhere sends a call that its server does not know to the only other one
+// that does. Nothing has run so far, so that is safe.
+func (r *Request) elsewhere(ctx context.Context, c Catalog, next Handler, res *tool.Result) *tool.Result {
+	c.AwaitAll(ctx)
+	here := r.Target
+	var other *tool.Tool
+	for _, t := range c.WithName(here.Name) {
+		switch {
+		case t.Server == here.Server:
+		case other != nil:
+			return res // several: the server's own words say it all
+		default:
+			other = t
+		}
+	}
+	if other == nil {
+		res.Kind = tool.NotFound
+		return res
+	}
+	r.Target = other
+	r.Note("resolve", "server %q does not know its tool %s any more: corrected to server %q, the only other one that has it", here.Server, here.Name, other.Server)
+	return next(ctx, r)
+}

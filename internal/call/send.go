@@ -1,0 +1,143 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/wire"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// send carries out the call and reads the outcome.
+func send(o *Options) Handler {
+	return func(ctx context.Context, r *Request) *tool.Result {
+		params, err := params(r)
+		if err != nil {
+			return r.fail(tool.Invalid, "The arguments of %s are not valid: %v. Send a JSON object.", r.Target.Name, err)
+		}
+		r.Attempts++
+		raw, err := o.Send(ctx, r, params)
+		if err == nil {
+			return answered(r, raw)
+		}
+		return failed(r, err)
+	}
+}
+
+// params returns the params of the tools/call to send: the caller's own with the
+// tool's name put right, or new ones.
+func params(r *Request) ([]byte, error) {
+	name := wire.Quote(nil, r.Target.Name)
+	if len(r.Params) > 0 {
+		return wire.Edit(r.Params, wire.Field{Key: "name", Value: name})
+	}
+	args := bytes.TrimSpace(r.Arguments)
+	if len(args) == 0 || string(args) == "null" {
+		args = []byte("{}")
+	}
+	if err := wire.Members(tool.OneOf(args), nil, nil); err != nil {
+		return nil, err
+	}
+	out := make([]byte, 0, len(name)+len(args)+32)
+	out = append(append(out, `{"name":`...), name...)
+	out = append(append(out, `,"arguments":`...), args...)
+	return append(out, '}'), nil
+}
+
+var resultKeys = []string{"isError", "resultType"}
+
+// answered reads the result of a server.
+func answered(r *Request, raw tool.Bytes) *tool.Result {
+	var spans [2]wire.Span
+	res := r.result()
+	if err := wire.Members(raw, resultKeys, spans[:]); err != nil {
+		return r.fail(tool.Failed, "Server %s answered with something that is no result: %v.", r.Target.Server, err)
+	}
+	if kind, _ := wire.String(spans[1].In(raw).Join()); kind != "" && kind != "complete" {
+		return r.fail(tool.Failed, "Server %s answered with a result of type %q, which cannot be carried on here. The tool may want input that this gateway cannot ask for.", r.Target.Server, kind)
+	}
+	res.Raw = raw
+	if string(spans[0].In(raw).Join()) == "true" {
+		res.Kind = tool.Failed
+	}
+	return res
+}
+
+// failed reads the error of a call that has no result.
+func failed(r *Request, err error) *tool.Result {
+	res := r.fail(tool.Internal, "")
+	res.Err = err
+	kind, text := reason(r, err)
+	res.Kind, res.Message = kind, text
+	return res
+}
+
+func reason(r *Request, err error) (tool.Kind, string) {
+	if e, ok := errors.AsType[*tool.Error](err); ok {
+		return e.Kind, sentence(e.Text)
+	}
+	if e, ok := errors.AsType[*wire.Error](err); ok {
+		kind := tool.Failed
+		if e.Code == wire.CodeInvalidParams {
+			kind = tool.Invalid
+		}
+		return kind, fmt.Sprintf("Server %s refused the call: %s", r.Target.Server, e.Error())
+	}
+	if e, ok := errors.AsType[*wire.TooLargeError](err); ok {
+		return tool.Failed, fmt.Sprintf("The answer of %s is too large: %v. Ask for less at once.", r.Target.Name, e)
+	}
+	if errors.Is(err, context.Canceled) {
+		return tool.Canceled, "The call was canceled before it ended."
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return tool.Timeout, "The call did not end within the time that its caller set."
+	}
+	if r.Target.Meta.ReadOnly || r.Target.Meta.Idempotent {
+		return tool.Unavailable, sentence(upper(tool.Flatten(err))) + " The tool can be called again without harm."
+	}
+	return tool.OutcomeUnknown, sentence(upper(tool.Flatten(err))) +
+		" Nobody knows whether it took effect: check that with a tool that only reads before calling it again."
+}
+
+// sentence ends a text with a full stop.
+func sentence(s string) string {
+	if s == "" || strings.ContainsAny(s[len(s)-1:], ".!?") {
+		return s
+	}
+	return s + "."
+}
+
+func upper(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// unknownTool matches the ways in which servers say that they have no such tool:
+// the protocol's example and FastMCP ("Unknown tool: x"), the Go SDK ("unknown
+// tool "x""), the TypeScript SDK ("Tool x not found").
+var unknownTool = regexp.MustCompile(`(?i)(?:^|[\s:])(?:unknown tool:? ["'` + "`" + `]?([\w.\-/]+)|tool ["'` + "`" + `]?([\w.\-/]+)["'` + "`" + `]? not found)`)
+
+// saysUnknown reports whether the server says that it does not know the tool.
+// Only an error counts, never ordinary text.
+func saysUnknown(res *tool.Result, name string) bool {
+	var text string
+	if e, ok := errors.AsType[*wire.Error](res.Err); ok {
+		if e.Code != wire.CodeInvalidParams {
+			return false
+		}
+		text = e.Message
+	} else {
+		if res.Kind != tool.Failed || res.Raw.Len() == 0 || res.Raw.Len() > 4096 {
+			return false
+		}
+		text = res.Text()
+	}
+	m := unknownTool.FindStringSubmatch(text)
+	return m != nil && (strings.TrimRight(m[1], ".") == name || m[2] == name)
+}

@@ -1,0 +1,136 @@
+// Package era knows the two eras of the Model Context Protocol, and translates
+// between them for one hop. The legacy era (2024-11-05 to 2025-11-25) opens a
+// session with initialize; the modern one (2026-07-28) has no sessions and says
+// everything with each request. A client and a server of different eras can so
+// meet in the gateway.
+//
+// The package holds no state and does no I/O. It is not about transports: those
+// are wire's.
+package era
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/tenon-mcp/tenon/internal/wire"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// An Era is one of the two, or empty where it is not known yet.
+type Era string
+
+// The eras.
+const (
+	Unknown Era = ""
+	Legacy  Era = "legacy"
+	Modern  Era = "modern"
+)
+
+// Protocol versions.
+const (
+	LatestLegacy = "2025-11-25"
+	ModernFirst  = "2026-07-28"
+)
+
+// legacyVersions are those that this side speaks as a server.
+var legacyVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", LatestLegacy}
+
+// Keys of the _meta object of a modern request.
+const (
+	MetaVersion      = "io.modelcontextprotocol/protocolVersion"
+	MetaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	MetaClientInfo   = "io.modelcontextprotocol/clientInfo"
+)
+
+// Of returns the era of a protocol version. Versions are dates, so they compare
+// as text.
+func Of(version string) Era {
+	if version >= ModernFirst {
+		return Modern
+	}
+	return Legacy
+}
+
+// IsModern reports whether a request over HTTP is of the modern era: by its
+// version header, else by its body. The header Mcp-Method says nothing, since
+// some legacy clients send it too.
+func IsModern(h http.Header, m *wire.Message) bool {
+	if v := h.Get(wire.HeaderVersion); v != "" {
+		return Of(v) == Modern
+	}
+	if h.Get(wire.HeaderSession) != "" || m.Method == "initialize" {
+		return false
+	}
+	return MetaOf(m.Params).Version != ""
+}
+
+// RequestMeta is what a request says of itself in its _meta.
+type RequestMeta struct {
+	Version      string // empty for a legacy request
+	Capabilities bool   // whether clientCapabilities is there and an object
+}
+
+var metaKeys = []string{MetaVersion, MetaCapabilities}
+
+// MetaOf reads the _meta of the params of a request; what is not there or not
+// readable is empty.
+func MetaOf(params tool.Bytes) (m RequestMeta) {
+	var meta [1]wire.Span
+	if len(params) == 0 || wire.Members(params, []string{"_meta"}, meta[:]) != nil || !meta[0].Found() {
+		return m
+	}
+	body := meta[0].In(params)
+	var spans [2]wire.Span
+	if wire.Members(body, metaKeys, spans[:]) != nil {
+		return m
+	}
+	m.Version, _ = wire.String(spans[0].In(body).Join())
+	capabilities := spans[1].In(body).Join()
+	m.Capabilities = len(capabilities) > 0 && capabilities[0] == '{'
+	return m
+}
+
+// Negotiate returns the version to answer a legacy initialize with: the one that
+// the client asked for where this side speaks it, else the latest.
+func Negotiate(requested string) string {
+	if slices.Contains(legacyVersions, requested) {
+		return requested
+	}
+	return LatestLegacy
+}
+
+// ClientMeta returns the members of _meta that every modern request must have,
+// from a client that offers nothing.
+func ClientMeta(name, version string) []wire.Field {
+	info := wire.Quote([]byte(`{"name":`), name)
+	info = append(wire.Quote(append(info, `,"version":`...), version), '}')
+	return []wire.Field{
+		{Key: MetaVersion, Value: []byte(`"` + ModernFirst + `"`)},
+		{Key: MetaClientInfo, Value: info},
+		{Key: MetaCapabilities, Value: []byte("{}")},
+	}
+}
+
+// Complete makes the result of a legacy server a modern one, by the resultType
+// that it lacks. It copies nothing of a long result.
+func Complete(result tool.Bytes) tool.Bytes {
+	var spans [1]wire.Span
+	if wire.Members(result, []string{"resultType"}, spans[:]) != nil || spans[0].Found() {
+		return result
+	}
+	return wire.Prepend(result, wire.Field{Key: "resultType", Value: []byte(`"complete"`)})
+}
+
+// Supports reports whether the result of server/discover offers the modern version.
+func Supports(discover []byte) bool {
+	var d struct {
+		Versions []string `json:"supportedVersions"`
+	}
+	return json.Unmarshal(discover, &d) == nil && slices.Contains(d.Versions, ModernFirst)
+}
+
+// IsModernError reports whether an error could only come from a modern server.
+func IsModernError(e *wire.Error) bool {
+	return e.Code == wire.CodeHeaderMismatch || e.Code == wire.CodeMissingCapability || e.Code == wire.CodeUnsupportedVersion
+}

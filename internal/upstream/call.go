@@ -1,0 +1,100 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/tenon-mcp/tenon/internal/wire"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// A Call is a call of one of the server's tools.
+type Call struct {
+	Params   []byte // of tools/call, with the tool's own name
+	Key      Key
+	Task     string
+	Progress func(params tool.Bytes) // nil asks for no progress
+}
+
+// A LostError says that a call was sent and its answer will not come: nobody
+// knows whether it was carried out.
+type LostError struct {
+	Server string
+	Err    error
+}
+
+// Error says what happened.
+func (e *LostError) Error() string {
+	return fmt.Sprintf("the connection to server %s was lost while the call was running: %v", e.Server, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *LostError) Unwrap() error { return e.Err }
+
+// Call sends a call and waits for its answer, a CallToolResult. The error is
+//   - a *tool.Error of kind Unavailable where the call never left,
+//   - a *wire.Error that the server answered with,
+//   - a *wire.TooLargeError for an answer over the limit,
+//   - the cause of ctx where the caller gave up,
+//   - a *LostError else.
+func (s *Server) Call(ctx context.Context, c Call) (tool.Bytes, error) {
+	for attempt := 0; ; attempt++ {
+		l, release, err := s.lease(ctx, c.Key, c.Task)
+		if err != nil {
+			return nil, err
+		}
+		result, err := l.call(ctx, c)
+		release()
+		if err == nil {
+			return result, nil
+		}
+		unsent := neverSent(err)
+		if unsent && attempt == 0 && ctx.Err() == nil {
+			s.drop(l) // it died unseen, or lost our session: a new link may do
+			continue
+		}
+		return nil, s.failure(ctx, l, err, unsent)
+	}
+}
+
+// neverSent reports whether the server provably has not carried out the call:
+// it never left, or was refused for a session that the server does not know.
+func neverSent(err error) bool {
+	_, unsent := errors.AsType[*wire.SendError](err)
+	return unsent || errors.Is(err, wire.ErrSessionLost)
+}
+
+func (s *Server) failure(ctx context.Context, l *link, err error, unsent bool) error {
+	if _, ok := errors.AsType[*wire.Error](err); ok {
+		return err
+	}
+	if _, ok := errors.AsType[*wire.TooLargeError](err); ok {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if unsent {
+		return s.unavailable(tool.Flatten(l.explain(err)))
+	}
+	return &LostError{s.o.Name, l.explain(err)}
+}
+
+func (l *link) call(ctx context.Context, c Call) (tool.Bytes, error) {
+	fields := l.meta
+	var header http.Header
+	if c.Task != "" {
+		fields = append(fields[:len(fields):len(fields)], wire.Field{Key: "tenon/task", Value: wire.Quote(nil, c.Task)})
+		header = http.Header{"X-Tenon-Task": {c.Task}}
+	}
+	params := c.Params
+	if len(fields) > 0 {
+		var err error
+		if params, err = wire.EditMeta(params, fields...); err != nil {
+			return nil, &wire.SendError{Err: err}
+		}
+	}
+	return l.client.Call(ctx, &wire.Request{Method: "tools/call", Params: params, Progress: c.Progress, Header: header})
+}

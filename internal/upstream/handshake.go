@@ -1,0 +1,163 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/era"
+	"github.com/tenon-mcp/tenon/internal/wire"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// probeGrace is how long a server on a stream may leave server/discover without
+// an answer before initialize is sent as well. Both then count: whichever the
+// server understands answers.
+const probeGrace = 2 * time.Second
+
+// A peer is what a handshake found out about the other side.
+type peer struct {
+	era          era.Era
+	version      string
+	capabilities json.RawMessage
+	instructions string
+	meta         []wire.Field // what each request must say of this side; nil for a legacy peer
+}
+
+// hello is the result of initialize, and what this side reads of server/discover.
+type hello struct {
+	Version      string          `json:"protocolVersion"`
+	Capabilities json.RawMessage `json:"capabilities"`
+	Instructions string          `json:"instructions"`
+}
+
+// versioned is a client whose transport says the version with each request.
+type versioned interface{ SetVersion(v string) }
+
+// shake finds out the server's era and greets it. A server whose era is known is
+// greeted so, and asked anew only where that fails. next is the hint for a new
+// connection, should this one fail: a server that does not survive
+// server/discover is greeted the old way.
+func (s *Server) shake(ctx context.Context, c wire.Client, hint era.Era, grace time.Duration) (p peer, next era.Era, err error) {
+	if hint == era.Legacy {
+		p, err = s.initialize(ctx, c)
+		return p, era.Unknown, err
+	}
+	type outcome struct {
+		result tool.Bytes
+		err    error
+	}
+	discovered := make(chan outcome, 1)
+	s.tasks.Go(func() {
+		result, err := s.discover(ctx, c)
+		discovered <- outcome{result, err}
+	})
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	greeted := make(chan struct{})
+	var legacy peer
+	var legacyErr error
+	greet := func() {
+		s.tasks.Go(func() {
+			legacy, legacyErr = s.initialize(ctx, c)
+			close(greeted)
+		})
+	}
+	select {
+	case d := <-discovered:
+		return s.discovered(ctx, c, d.result, d.err)
+	case <-timer.C:
+		greet()
+	case <-c.Done():
+		return p, era.Legacy, c.Err()
+	}
+	select {
+	case d := <-discovered:
+		if d.err == nil && era.Supports(d.result.Join()) {
+			return s.discovered(ctx, c, d.result, nil)
+		}
+		<-greeted
+	case <-greeted:
+	}
+	return legacy, era.Legacy, legacyErr
+}
+
+func (s *Server) discover(ctx context.Context, c wire.Client) (tool.Bytes, error) {
+	if v, ok := c.(versioned); ok {
+		v.SetVersion(era.ModernFirst)
+	}
+	params, err := wire.EditMeta(nil, s.clientMeta()...)
+	if err != nil {
+		return nil, err
+	}
+	return c.Call(ctx, &wire.Request{Method: "server/discover", Params: params})
+}
+
+func (s *Server) clientMeta() []wire.Field {
+	return era.ClientMeta(s.o.ClientName, s.o.ClientVersion)
+}
+
+// discovered goes on with the answer to server/discover.
+func (s *Server) discovered(ctx context.Context, c wire.Client, result tool.Bytes, err error) (peer, era.Era, error) {
+	if err == nil && era.Supports(result.Join()) {
+		var h hello
+		if err := json.Unmarshal(result.Join(), &h); err != nil {
+			return peer{}, era.Legacy, fmt.Errorf("answer to server/discover: %w", err)
+		}
+		if v, ok := c.(versioned); ok {
+			v.SetVersion(era.ModernFirst) // initialize may have been sent meanwhile
+		}
+		return peer{
+			era: era.Modern, version: era.ModernFirst, capabilities: h.Capabilities,
+			instructions: h.Instructions, meta: s.clientMeta(),
+		}, era.Modern, nil
+	}
+	if e, ok := errors.AsType[*wire.Error](err); ok && era.IsModernError(e) {
+		return peer{}, era.Unknown, fmt.Errorf("server/discover: %w", err)
+	}
+	if ctx.Err() != nil {
+		return peer{}, era.Legacy, err
+	}
+	select {
+	case <-c.Done():
+		return peer{}, era.Legacy, c.Err()
+	default:
+	}
+	p, err := s.initialize(ctx, c)
+	return p, era.Legacy, err
+}
+
+// initialize greets a legacy server.
+func (s *Server) initialize(ctx context.Context, c wire.Client) (peer, error) {
+	v, isVersioned := c.(versioned)
+	if isVersioned {
+		v.SetVersion("") // not known yet
+	}
+	params := append([]byte(`{"protocolVersion":"`+era.LatestLegacy+`","capabilities":{},"clientInfo":`), s.clientInfo()...)
+	result, err := c.Call(ctx, &wire.Request{Method: "initialize", Params: append(params, '}')})
+	if err != nil {
+		return peer{}, fmt.Errorf("initialize: %w", err)
+	}
+	var h hello
+	if err := json.Unmarshal(result.Join(), &h); err != nil || h.Version == "" {
+		return peer{}, errors.New("initialize: the answer names no protocol version")
+	}
+	if isVersioned {
+		v.SetVersion(h.Version)
+	}
+	if err := c.Notify(ctx, "notifications/initialized", nil); err != nil {
+		return peer{}, fmt.Errorf("notifications/initialized: %w", err)
+	}
+	return peer{era: era.Legacy, version: h.Version, capabilities: h.Capabilities, instructions: h.Instructions}, nil
+}
+
+func (s *Server) clientInfo() []byte {
+	for _, f := range s.clientMeta() {
+		if f.Key == era.MetaClientInfo {
+			return f.Value
+		}
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/era"
+	"github.com/tenon-mcp/tenon/internal/proc"
+	"github.com/tenon-mcp/tenon/internal/wire"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+const (
+	// stopBound bounds the stop ladder of a process.
+	stopBound = 10 * time.Second
+	// reapBound is how long a closed pipe waits for the exit status behind it.
+	reapBound = 80 * time.Millisecond
+	// drainBound is how long the output of an ended process may take to arrive.
+	drainBound = 80 * time.Millisecond
+)
+
+// A link is one live connection to a server, after its handshake.
+type link struct {
+	name      string
+	transport string
+	client    wire.Client
+	process   *proc.Process // nil where there is none
+	peer
+}
+
+// open connects and shakes hands. After a failure, next is what to ask for first
+// the next time.
+func (s *Server) open(ctx context.Context, hint era.Era, task string) (l *link, next era.Era, err error) {
+	switch {
+	case s.o.Command != nil:
+		l, err = s.spawn(task)
+	case s.o.Dial != nil:
+		l, err = s.dial(ctx)
+	default:
+		return s.connect(ctx, hint)
+	}
+	if err != nil {
+		return nil, hint, err
+	}
+	return s.greet(ctx, l, hint)
+}
+
+// greet does the handshake on a stream.
+func (s *Server) greet(ctx context.Context, l *link, hint era.Era) (*link, era.Era, error) {
+	p, next, err := s.shake(ctx, l.client, hint, probeGrace)
+	if err != nil {
+		err = l.explain(err)
+		_ = l.close()
+		return nil, next, err
+	}
+	l.peer = p
+	return l, p.era, nil
+}
+
+// spawn starts the server's process, with its task in the environment.
+func (s *Server) spawn(task string) (*link, error) {
+	cmd := *s.o.Command
+	if task != "" {
+		cmd.Env = append(append([]string{}, cmd.Env...), "TASK_ID="+task) // a copy: the options are shared
+	}
+	p, err := s.o.Spawner.Start(cmd)
+	if err != nil {
+		return nil, err
+	}
+	l := &link{name: s.o.Name, transport: Stdio, process: p}
+	stop := func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), stopBound)
+		defer cancel()
+		return p.Stop(ctx)
+	}
+	stream := wire.NewStream(wire.StreamOptions{
+		R: p.Stdout(), W: p.Stdin(), Close: stop,
+		Handler: s, MaxMessage: s.o.MaxMessage, Garbage: s.garbage,
+	})
+	l.client = stream
+	// The process may end while something that it started keeps its output open.
+	s.tasks.Go(func() {
+		select {
+		case <-stream.Done():
+			return
+		case <-p.Done():
+		}
+		select {
+		case <-stream.Done():
+		case <-time.After(drainBound):
+			_ = stream.Close() // l.close reports what comes of it
+		}
+	})
+	return l, nil
+}
+
+func (s *Server) dial(ctx context.Context) (*link, error) {
+	rwc, err := s.o.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &link{name: s.o.Name, transport: InProcess, client: wire.NewStream(wire.StreamOptions{
+		R: rwc, W: rwc, Close: rwc.Close, Handler: s, MaxMessage: s.o.MaxMessage, Garbage: s.garbage,
+	})}, nil
+}
+
+// connect reaches a server over HTTP. The configured transport counts; auto is
+// streamable HTTP, and SSE where the server does not know that.
+func (s *Server) connect(ctx context.Context, hint era.Era) (*link, era.Era, error) {
+	o := wire.HTTPOptions{
+		URL: s.o.URL, Header: s.o.Header, Client: s.o.HTTP,
+		Handler: s, MaxMessage: s.o.MaxMessage, Garbage: s.garbage,
+	}
+	var first error
+	if s.o.Transport != SSE {
+		l := &link{name: s.o.Name, transport: StreamableHTTP, client: wire.NewHTTP(o)}
+		l, next, err := s.greet(ctx, l, hint)
+		if err == nil || s.o.Transport == StreamableHTTP || !mayBeSSE(err) {
+			return l, next, err
+		}
+		first = err
+	}
+	client, err := wire.NewSSE(ctx, o)
+	if err != nil {
+		if first != nil {
+			err = errors.Join(fmt.Errorf("streamable HTTP: %w", first), fmt.Errorf("SSE: %w", err))
+		}
+		return nil, era.Unknown, err
+	}
+	return s.greet(ctx, &link{name: s.o.Name, transport: SSE, client: client}, era.Legacy)
+}
+
+// mayBeSSE reports whether a server that answers so may speak the transport of
+// 2024-11-05: MCP asks clients to try it after a 4xx.
+func mayBeSSE(err error) bool {
+	e, ok := errors.AsType[*wire.HTTPError](err)
+	return ok && e.Status >= 400 && e.Status < 500 &&
+		e.Status != http.StatusUnauthorized && e.Status != http.StatusForbidden && e.Status != http.StatusTooManyRequests
+}
+
+// close ends the connection, and the process behind it.
+func (l *link) close() error { return l.client.Close() }
+
+func (l *link) stderr() string {
+	if l.process == nil {
+		return ""
+	}
+	return strings.TrimSpace(l.process.Stderr())
+}
+
+// explain adds to an error what the process behind the link has to say: its exit
+// status, and the last of its standard error.
+func (l *link) explain(err error) error {
+	if l.process == nil {
+		return err
+	}
+	select {
+	case <-l.process.Done():
+		err = fmt.Errorf("process ended (%s)", l.process.Exit())
+	case <-time.After(reapBound):
+		if l.client.Err() != nil {
+			err = fmt.Errorf("process closed its output: %w", err)
+		}
+	}
+	if tail := l.stderr(); tail != "" {
+		err = fmt.Errorf("%w; its last words: %s", err, lastLines(tail, 300))
+	}
+	return err
+}
+
+// lastLines returns the end of text, from a line's start where that fits in n bytes.
+func lastLines(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	text = strings.ToValidUTF8(text[len(text)-n:], "")
+	if _, after, ok := strings.Cut(text, "\n"); ok && strings.TrimSpace(after) != "" {
+		return after
+	}
+	return text
+}
+
+func (s *Server) garbage(head []byte, err error) {
+	s.log.Warn("line of the server is no message", "line", string(head), "error", err)
+}
+
+// Request implements wire.Handler: what a server may ask of this client. It
+// declares no capabilities, so there is nothing.
+func (s *Server) Request(_ context.Context, _ *wire.Exchange, m *wire.Message) (tool.Bytes, *wire.Error) {
+	return nil, wire.Errorf(wire.CodeMethodNotFound, "method %q is not supported by this client, which declared no capabilities", m.Method)
+}
+
+// Notification implements wire.Handler.
+func (s *Server) Notification(_ *wire.Exchange, m *wire.Message) {
+	switch m.Method {
+	case "notifications/tools/list_changed":
+		s.relist()
+	case "notifications/message":
+		s.log.Debug("server logs", "params", string(head(m.Params.Join(), 1024)))
+	default:
+		s.log.Debug("notification", "method", m.Method)
+	}
+}
+
+func head(b []byte, n int) []byte { return b[:min(len(b), n)] }

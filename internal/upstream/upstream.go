@@ -1,0 +1,295 @@
+// Package upstream runs the tool servers of the pool: it starts or connects one,
+// finds out which era of the protocol it speaks, lists its tools, sends it calls,
+// and starts it again when it has died. A Server is one entry of the
+// configuration; what happens to it happens to no other.
+//
+// How many connections stand behind an entry is its isolation. A shared server
+// has one for all callers. A session server has one for each session, so that
+// what one agent opened only that agent sees. A call server has a fresh one for
+// each call.
+//
+// A Server is told of, not asked for, changes: its Listed function gets the raw
+// tools whenever they are known anew. Start and connection run in goroutines of
+// the Server's own, which Close waits for; a caller that gives up never takes a
+// start away from the others.
+package upstream
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/era"
+	"github.com/tenon-mcp/tenon/internal/proc"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// Isolation says who shares a connection.
+type Isolation string
+
+// The isolations.
+const (
+	Shared     Isolation = "shared"
+	PerSession Isolation = "session"
+	PerCall    Isolation = "call"
+)
+
+// Transports, as configured and as shown. Auto tries streamable HTTP, then SSE.
+const (
+	Auto           = "auto"
+	Stdio          = "stdio"
+	StreamableHTTP = "streamable-http"
+	SSE            = "sse"
+	InProcess      = "in-process"
+	Bundled        = "bundled"
+)
+
+// Options configures a Server. Name and one of Command, URL and Dial must be set.
+type Options struct {
+	Name string
+
+	Command *proc.Command // a child process; its Env is complete
+	Spawner *proc.Spawner // starts Command
+
+	URL       string
+	Header    http.Header
+	HTTP      *http.Client // nil is a client of its own
+	Transport string       // Auto, StreamableHTTP or SSE
+
+	Dial func(ctx context.Context) (io.ReadWriteCloser, error) // a server in this process
+
+	// Label is the transport to show; empty is the one found.
+	Label string
+	// Tools are the tool definitions where they are known without a connection:
+	// the server is then started on its first use only.
+	Tools []json.RawMessage
+
+	Isolation    Isolation     // empty is Shared
+	StartTimeout time.Duration // for all attempts together; 0 is 30 s
+	Retries      int           // attempts after the first
+	RetryDelay   time.Duration // between attempts; 0 is 500 ms
+	IdleTimeout  time.Duration // ends a connection that is not used; 0 is never, for sessions 10 min
+	MaxSessions  int           // connections of a session server; 0 is 64
+	MaxMessage   int64         // bytes of one message; 0 is wire's default
+	Keep         bool          // start again by itself after a failure, not only on use
+
+	// Listed gets the server's tools each time they are known anew. It must not
+	// call back into the Server.
+	Listed func(tools []json.RawMessage)
+	// Changed is called after each change of the state. It must not block.
+	Changed func()
+
+	ClientName, ClientVersion string
+	Logger                    *slog.Logger // nil discards
+}
+
+// A Server is one entry of the pool. It is safe for concurrent use.
+type Server struct {
+	o      Options
+	log    *slog.Logger
+	ctx    context.Context // of all that the Server does by itself
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
+
+	mu       sync.Mutex
+	closed   bool
+	state    tool.State
+	since    time.Time
+	reason   string    // why it failed
+	nextTry  time.Time // no start before this one
+	failures int       // starts that failed, one after the other
+	restarts int
+	started  time.Time // of the link that was started last
+	era      era.Era   // found last: asked for first
+	label    string
+	listed   int // tools
+	stderr   string
+	retry    *time.Timer
+	starting *start
+	link     *link // of a shared server
+	sessions map[Key]*session
+	users    int // calls that run on the shared link
+	used     time.Time
+
+	relisting, again bool // a new list is under way; another was asked for meanwhile
+}
+
+// A start is one attempt to get the server up, that any number of callers wait for.
+type start struct {
+	done chan struct{}
+	err  error // set before done is closed
+}
+
+// Backoff between starts that fail: doubled each time up to the longest.
+const (
+	firstBackoff   = time.Second
+	longestBackoff = time.Minute
+	// steady is how long a connection must live to count as a success.
+	steady = 30 * time.Second
+)
+
+// New returns a server that is not started. Close it.
+func New(o Options) (*Server, error) {
+	if o.Command == nil && o.URL == "" && o.Dial == nil {
+		return nil, fmt.Errorf("server %s: nothing to start or to connect to", o.Name)
+	}
+	o.Isolation = cmp.Or(o.Isolation, Shared)
+	o.StartTimeout = cmp.Or(o.StartTimeout, 30*time.Second)
+	o.RetryDelay = cmp.Or(o.RetryDelay, 500*time.Millisecond)
+	o.MaxSessions = cmp.Or(o.MaxSessions, 64)
+	o.Transport = cmp.Or(o.Transport, Auto)
+	o.ClientName = cmp.Or(o.ClientName, "tenon")
+	o.ClientVersion = cmp.Or(o.ClientVersion, "0")
+	if o.Isolation == PerSession {
+		o.IdleTimeout = cmp.Or(o.IdleTimeout, 10*time.Minute)
+	}
+	if o.Listed == nil {
+		o.Listed = func([]json.RawMessage) {}
+	}
+	if o.Changed == nil {
+		o.Changed = func() {}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{
+		o: o, log: o.Logger.With("server", o.Name),
+		state: tool.StateIdle, since: time.Now(), label: o.transport(),
+		sessions: map[Key]*session{},
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	if o.Tools != nil {
+		s.listed = len(o.Tools)
+		o.Listed(o.Tools)
+	}
+	if o.IdleTimeout > 0 {
+		s.tasks.Go(s.endIdle)
+	}
+	return s, nil
+}
+
+func (o *Options) transport() string {
+	switch {
+	case o.Label != "":
+		return o.Label
+	case o.Command != nil:
+		return Stdio
+	case o.Dial != nil:
+		return InProcess
+	}
+	return o.Transport
+}
+
+// Name returns the name of the entry.
+func (s *Server) Name() string { return s.o.Name }
+
+// Status returns the state of the server.
+func (s *Server) Status() tool.ServerStatus {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := tool.ServerStatus{
+		Name: s.o.Name, State: s.state, Reason: s.reason, Since: s.since,
+		Tools: s.listed, Restarts: s.restarts, Transport: s.label, Era: string(s.era), Stderr: s.stderr,
+	}
+	if s.link != nil {
+		st.Stderr = s.link.stderr()
+	}
+	if s.state == tool.StateFailed {
+		next := s.nextTry
+		st.NextTry = &next
+	}
+	return st
+}
+
+// Close stops the server and waits for it. It is bounded by the stop ladder of
+// the process.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		s.tasks.Wait()
+		return nil
+	}
+	s.closed = true
+	s.setState(tool.StateStopped, "")
+	if s.retry != nil {
+		s.retry.Stop()
+	}
+	links := []*link{s.link}
+	s.link = nil
+	for _, ses := range s.sessions {
+		links = append(links, ses.link)
+	}
+	clear(s.sessions)
+	s.mu.Unlock()
+	s.cancel()
+
+	var wg sync.WaitGroup
+	errs := make([]error, len(links))
+	for i, l := range links {
+		if l != nil {
+			wg.Go(func() { errs[i] = l.close() })
+		}
+	}
+	wg.Wait()
+	s.tasks.Wait()
+	return errors.Join(errs...)
+}
+
+// setState is called with the lock held.
+func (s *Server) setState(state tool.State, reason string) {
+	if s.state != state || s.reason != reason {
+		s.since = time.Now()
+	}
+	s.state, s.reason = state, reason
+}
+
+// Ensure begins to start the server where that is useful and nobody has: a
+// server whose tools are known already is left alone. It returns at once.
+func (s *Server) Ensure() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known() || s.closed || s.starting != nil || time.Now().Before(s.nextTry) {
+		return
+	}
+	s.begin()
+}
+
+// known reports, with the lock held, whether the tools are known and nothing
+// needs to run to show them.
+func (s *Server) known() bool {
+	return s.link != nil || s.o.Tools != nil || s.state == tool.StateIdle && s.listed > 0
+}
+
+// Wait returns when no start is under way, or with the cause of ctx.
+func (s *Server) Wait(ctx context.Context) error {
+	s.mu.Lock()
+	st := s.starting
+	s.mu.Unlock()
+	if st == nil {
+		return nil
+	}
+	select {
+	case <-st.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Failure returns why the server is not to be had, or nil.
+func (s *Server) Failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != tool.StateFailed {
+		return nil
+	}
+	return errors.New(s.reason)
+}

@@ -1,0 +1,375 @@
+package wire
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// Headers of streamable HTTP.
+const (
+	HeaderSession = "Mcp-Session-Id"
+	HeaderVersion = "Mcp-Protocol-Version"
+	HeaderMethod  = "Mcp-Method"
+	HeaderName    = "Mcp-Name"
+)
+
+// ServerOptions configures a Server. Stateless and Open must be set.
+type ServerOptions struct {
+	// Stateless answers the requests of the modern era, which belong to no session.
+	Stateless Handler
+	// Modern reports whether a request is of the modern era.
+	Modern func(h http.Header, m *Message) bool
+	// Open returns the handler of a new legacy session.
+	Open func(*Session) Handler
+	// MaxBody bounds a request's body, in bytes; 0 is DefaultMaxMessage.
+	MaxBody int64
+	// IdleTimeout ends a session that has neither requests nor an open stream for
+	// that long; 0 is 30 minutes.
+	IdleTimeout time.Duration
+	// MaxSessions bounds the sessions that live at once; 0 is 10,000.
+	MaxSessions int
+}
+
+// A Server is the server's end of streamable HTTP, both eras on one URL: an
+// http.Handler. Close ends its sessions.
+type Server struct {
+	o      ServerOptions
+	ctx    context.Context
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
+
+	mu       sync.RWMutex
+	sessions map[string]*httpSession
+}
+
+// httpSession is a Session with what only HTTP needs.
+type httpSession struct {
+	*Session
+	handler Handler
+	used    atomic.Int64 // Unix seconds of the last request
+	busy    atomic.Int64 // requests and streams that are open
+
+	mu      sync.Mutex
+	streams []*eventStream
+}
+
+// NewServer returns a server. It starts one goroutine that ends idle sessions.
+func NewServer(o ServerOptions) *Server {
+	if o.MaxBody <= 0 {
+		o.MaxBody = DefaultMaxMessage
+	}
+	if o.IdleTimeout <= 0 {
+		o.IdleTimeout = 30 * time.Minute
+	}
+	if o.MaxSessions <= 0 {
+		o.MaxSessions = 10_000
+	}
+	s := &Server{o: o, sessions: map[string]*httpSession{}}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.tasks.Go(s.endIdle)
+	return s
+}
+
+// Close ends all sessions and their streams.
+func (s *Server) Close() error {
+	s.cancel()
+	s.mu.Lock()
+	clear(s.sessions)
+	s.mu.Unlock()
+	s.tasks.Wait()
+	return nil
+}
+
+// Sessions calls f for each session that is open.
+func (s *Server) Sessions(f func(*Session)) {
+	s.mu.RLock()
+	all := make([]*httpSession, 0, len(s.sessions))
+	for _, hs := range s.sessions {
+		all = append(all, hs)
+	}
+	s.mu.RUnlock()
+	for _, hs := range all {
+		f(hs.Session)
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodPost:
+		s.post(w, r)
+	case http.MethodGet:
+		s.get(w, r)
+	case http.MethodDelete:
+		s.delete(w, r)
+	default:
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		refuse(w, http.StatusMethodNotAllowed, nil, Errorf(CodeInvalidRequest, "method %s is not supported here", r.Method))
+	}
+}
+
+func (s *Server) post(w http.ResponseWriter, r *http.Request) {
+	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
+		refuse(w, http.StatusUnsupportedMediaType, nil, Errorf(CodeInvalidRequest, "Content-Type must be application/json"))
+		return
+	}
+	body, err := readRequest(r, s.o.MaxBody)
+	if err != nil {
+		status := http.StatusBadRequest
+		if _, ok := errors.AsType[*TooLargeError](err); ok {
+			status = http.StatusRequestEntityTooLarge
+		}
+		refuse(w, status, nil, Errorf(CodeInvalidRequest, "request body: %v", err))
+		return
+	}
+	m, err := Parse(tool.OneOf(body))
+	if err != nil {
+		code := CodeParse
+		if len(body) > 0 && body[0] == '[' {
+			code, err = CodeInvalidRequest, errors.New("batches were removed from MCP in 2025-06-18: send one message a request")
+		}
+		refuse(w, http.StatusBadRequest, nil, Errorf(code, "%v", err))
+		return
+	}
+	if s.o.Modern(r.Header, m) {
+		s.postModern(w, r, m)
+		return
+	}
+	s.postLegacy(w, r, m)
+}
+
+func (s *Server) postModern(w http.ResponseWriter, r *http.Request, m *Message) {
+	x := &Exchange{Header: r.Header}
+	if !m.IsRequest() {
+		if m.IsNotification() {
+			s.o.Stateless.Notification(x, m)
+		}
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	// Closing the stream is how a client of this era cancels.
+	s.answer(r.Context(), w, s.o.Stateless, x, m)
+}
+
+func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, m *Message) {
+	id := r.Header.Get(HeaderSession)
+	if id == "" && m.Method == "initialize" && m.IsRequest() {
+		s.initialize(w, r, m)
+		return
+	}
+	if id == "" {
+		if !m.IsRequest() {
+			w.WriteHeader(http.StatusAccepted) // some clients say "initialized" without naming their session
+			return
+		}
+		refuse(w, http.StatusBadRequest, m.ID, Errorf(CodeInvalidRequest, "header %s is missing: send initialize first and repeat the session it gives", HeaderSession))
+		return
+	}
+	hs := s.session(id)
+	if hs == nil {
+		refuse(w, http.StatusNotFound, m.ID, Errorf(CodeInvalidRequest, "session not found: send initialize again"))
+		return
+	}
+	defer hs.enter()()
+	x := &Exchange{Session: hs.Session, Header: r.Header}
+	switch {
+	case m.IsRequest():
+		// A broken connection is no cancellation in this era.
+		ctx, end := hs.begin(hs.ctx, m.ID)
+		defer end()
+		s.answer(ctx, w, hs.handler, x, m)
+		return
+	case m.Method == "notifications/cancelled":
+		hs.cancelRequest(m)
+	case m.IsNotification():
+		hs.handler.Notification(x, m)
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+func (s *Server) initialize(w http.ResponseWriter, r *http.Request, m *Message) {
+	hs := &httpSession{Session: newSession(s.ctx, rand.Text())}
+	hs.notify = hs.toStream
+	hs.handler = s.o.Open(hs.Session)
+	defer hs.enter()()
+	result, e := hs.handler.Request(hs.ctx, &Exchange{Session: hs.Session, Header: r.Header, notify: func(string, []byte) error { return nil }}, m)
+	if e == nil {
+		s.mu.Lock()
+		if len(s.sessions) >= s.o.MaxSessions || s.ctx.Err() != nil {
+			e = &Error{Code: CodeInternal, Message: "too many sessions: try again later", Status: http.StatusServiceUnavailable}
+		} else {
+			s.sessions[hs.ID] = hs
+		}
+		s.mu.Unlock()
+	}
+	if e != nil {
+		hs.cancel()
+	} else {
+		w.Header().Set(HeaderSession, hs.ID)
+	}
+	writeAnswer(w, m.ID, result, e)
+}
+
+// answer runs one request and writes its answer: as JSON, or as an event stream
+// where a notification came first.
+func (s *Server) answer(ctx context.Context, w http.ResponseWriter, h Handler, x *Exchange, m *Message) {
+	stream := eventStream{w: w}
+	x.notify = stream.notify
+	result, e := h.Request(ctx, x, m)
+	if !stream.end(m.ID, result, e) {
+		writeAnswer(w, m.ID, result, e)
+	}
+}
+
+func (s *Server) get(w http.ResponseWriter, r *http.Request) {
+	id := r.Header.Get(HeaderSession)
+	if id == "" {
+		w.Header().Set("Allow", "POST")
+		refuse(w, http.StatusMethodNotAllowed, nil, Errorf(CodeInvalidRequest, "a stream needs the header %s", HeaderSession))
+		return
+	}
+	hs := s.session(id)
+	if hs == nil {
+		refuse(w, http.StatusNotFound, nil, Errorf(CodeInvalidRequest, "session not found: send initialize again"))
+		return
+	}
+	defer hs.enter()()
+	stream := &eventStream{w: w}
+	stream.open()
+	hs.mu.Lock()
+	hs.streams = append(hs.streams, stream)
+	hs.mu.Unlock()
+	select {
+	case <-r.Context().Done():
+	case <-hs.Done():
+	}
+	hs.mu.Lock()
+	for i, st := range hs.streams {
+		if st == stream {
+			hs.streams = append(hs.streams[:i], hs.streams[i+1:]...)
+			break
+		}
+	}
+	hs.mu.Unlock()
+	stream.close()
+}
+
+// toStream sends a notification on the newest stream of the session.
+func (hs *httpSession) toStream(method string, params []byte) error {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if len(hs.streams) == 0 {
+		return errors.New("client has no stream open")
+	}
+	return hs.streams[len(hs.streams)-1].notify(method, params)
+}
+
+func (s *Server) delete(w http.ResponseWriter, r *http.Request) {
+	id := r.Header.Get(HeaderSession)
+	s.mu.Lock()
+	hs := s.sessions[id]
+	delete(s.sessions, id)
+	s.mu.Unlock()
+	switch {
+	case id == "":
+		w.Header().Set("Allow", "POST")
+		refuse(w, http.StatusMethodNotAllowed, nil, Errorf(CodeInvalidRequest, "header %s is missing", HeaderSession))
+	case hs == nil:
+		refuse(w, http.StatusNotFound, nil, Errorf(CodeInvalidRequest, "session not found"))
+	default:
+		hs.cancel()
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+func (s *Server) session(id string) *httpSession {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.sessions[id]
+}
+
+// enter marks the session as in use until the function it returns is called.
+func (hs *httpSession) enter() func() {
+	hs.busy.Add(1)
+	return func() {
+		hs.used.Store(time.Now().Unix())
+		hs.busy.Add(-1)
+	}
+}
+
+func (s *Server) endIdle() {
+	t := time.NewTicker(max(s.o.IdleTimeout/4, time.Second))
+	defer t.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case now := <-t.C:
+			limit := now.Add(-s.o.IdleTimeout).Unix()
+			s.mu.Lock()
+			for id, hs := range s.sessions {
+				if hs.busy.Load() == 0 && hs.used.Load() < limit {
+					delete(s.sessions, id)
+					hs.cancel()
+				}
+			}
+			s.mu.Unlock()
+		}
+	}
+}
+
+// readRequest reads a whole body into one piece.
+func readRequest(r *http.Request, limit int64) ([]byte, error) {
+	if r.ContentLength > limit {
+		return nil, &TooLargeError{limit}
+	}
+	if r.ContentLength >= 0 {
+		b := make([]byte, r.ContentLength)
+		_, err := io.ReadFull(r.Body, b)
+		return b, err
+	}
+	b, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
+	if err == nil && int64(len(b)) > limit {
+		err = &TooLargeError{limit}
+	}
+	return b, err
+}
+
+func refuse(w http.ResponseWriter, status int, id []byte, e *Error) {
+	e.Status = status
+	writeAnswer(w, id, nil, e)
+}
+
+var jsonType = []string{"application/json"}
+
+// writeAnswer writes an answer as JSON. A client that is gone is no error here.
+func writeAnswer(w http.ResponseWriter, id []byte, result tool.Bytes, e *Error) {
+	if e != nil {
+		result = tool.OneOf(e.JSON())
+	}
+	var buf [128]byte
+	head := answerHead(buf[:0], id, e != nil)
+	h := w.Header()
+	h["Content-Type"] = jsonType
+	h["Content-Length"] = []string{strconv.Itoa(len(head) + result.Len() + 1)}
+	if e != nil && e.Status != 0 {
+		w.WriteHeader(e.Status)
+	}
+	if _, err := w.Write(head); err != nil {
+		return
+	}
+	if _, err := result.WriteTo(w); err != nil {
+		return
+	}
+	_, _ = w.Write([]byte{'}'})
+}
