@@ -1,0 +1,351 @@
+// Package upstreamtest is a tool server that misbehaves as told, for tests. It is
+// the test binary itself, started again:
+//
+//	func TestMain(m *testing.M) { upstreamtest.Main(m) }
+//
+//	cmd := upstreamtest.Command(t, upstreamtest.Script{Tools: 3, ExitOn: "tools/call"})
+//
+// It speaks JSON-RPC with encoding/json and shares no code with what it tests.
+package upstreamtest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/tenon-mcp/tenon/internal/proc"
+)
+
+const variable = "TENON_TEST_SCRIPT"
+
+// A Script says how a server behaves. The zero value is a good legacy server.
+type Script struct {
+	Modern       bool     // answers server/discover, and knows no initialize
+	Both         bool     // answers both, but no initialize after server/discover
+	Version      string   // answered to initialize; empty is 2025-11-25
+	Tools        int      // dummy tools beside the built-in ones
+	Extra        []string // more tools, as raw JSON
+	Long         int      // bytes of one more tool's description
+	Page         int      // tools a page; 0 is all
+	EndlessPages bool     // the same cursor for ever
+	First        []string // lines printed before anything is read
+	Greeted      []string // lines printed after notifications/initialized
+	Mute         []string // methods that get no answer
+	ExitOn       string   // a method that ends the process with status 3
+	Late         string   // a method whose answer comes half a second late
+	Deaf         bool     // ignores the end of standard input
+	Stderr       string   // printed at the start
+	ExitAtOnce   bool     // with status 3
+	DiscoverKill bool     // dies of server/discover
+	CountFile    string   // gets a line for each start
+}
+
+// Main runs the tests, or the server where the process was started as one.
+func Main(m *testing.M) {
+	if text := os.Getenv(variable); text != "" {
+		var s Script
+		if err := json.Unmarshal([]byte(text), &s); err != nil {
+			panic(err)
+		}
+		s.serve(os.Stdin, os.Stdout)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// Env returns the environment variable that makes the test binary a server.
+func (s Script) Env() (name, value string) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return variable, string(text)
+}
+
+// Command returns the command of a server that follows s.
+func Command(t testing.TB, s Script) *proc.Command {
+	t.Helper()
+	name, value := s.Env()
+	return &proc.Command{
+		Path: Executable(t), Env: proc.Environ(os.Environ(), map[string]string{name: value, "GORACE": "atexit_sleep_ms=0"}),
+	}
+}
+
+// Executable returns the path of the test binary.
+func Executable(t testing.TB) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exe
+}
+
+// Starts returns how often a server with this CountFile has been started.
+func Starts(t testing.TB, file string) int {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Clean(file))
+	if err != nil {
+		return 0
+	}
+	return strings.Count(string(b), "\n")
+}
+
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+}
+
+type server struct {
+	Script
+	mu         sync.Mutex
+	out        io.Writer
+	discovered bool
+	calls      int
+	waiting    map[string]chan struct{} // by request id
+}
+
+func (s Script) serve(in io.Reader, out io.Writer) {
+	if s.CountFile != "" {
+		f, err := os.OpenFile(s.CountFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err == nil {
+			fmt.Fprintln(f, os.Getpid())
+			_ = f.Close()
+		}
+	}
+	fmt.Fprint(os.Stderr, s.Stderr)
+	srv := &server{Script: s, out: out, waiting: map[string]chan struct{}{}}
+	if s.ExitAtOnce {
+		os.Exit(3)
+	}
+	for _, l := range s.First {
+		srv.print(l)
+	}
+	r := bufio.NewReader(in)
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			break
+		}
+		var m message
+		if json.Unmarshal([]byte(line), &m) == nil && m.Method != "" {
+			srv.take(m)
+		}
+	}
+	if s.Deaf {
+		term := make(chan os.Signal, 1)
+		signal.Notify(term, syscall.SIGTERM)
+		<-term
+	}
+}
+
+func (s *server) print(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprintln(s.out, line)
+}
+
+func (s *server) take(m message) {
+	if m.Method == s.ExitOn {
+		fmt.Fprintln(os.Stderr, "fatal: told to exit on "+m.Method)
+		os.Exit(3)
+	}
+	if slices.Contains(s.Mute, m.Method) {
+		return
+	}
+	if m.Method == s.Late {
+		go func() { // the process ends with its input
+			<-time.After(500 * time.Millisecond)
+			s.answer(m)
+		}()
+		return
+	}
+	s.answer(m)
+}
+
+func (s *server) answer(m message) {
+	switch m.Method {
+	case "server/discover":
+		s.discover(m)
+	case "initialize":
+		s.initialize(m)
+	case "notifications/initialized":
+		for _, l := range s.Greeted {
+			s.print(l)
+		}
+	case "notifications/cancelled":
+		var p struct {
+			ID json.RawMessage `json:"requestId"`
+		}
+		_ = json.Unmarshal(m.Params, &p)
+		s.mu.Lock()
+		if ch := s.waiting[string(p.ID)]; ch != nil {
+			close(ch)
+			delete(s.waiting, string(p.ID))
+		}
+		s.mu.Unlock()
+	case "tools/list":
+		s.list(m)
+	case "tools/call":
+		s.call(m)
+	case "ping":
+		s.result(m, `{}`)
+	default:
+		if m.ID != nil {
+			s.fail(m, -32601, "method not found: "+m.Method)
+		}
+	}
+}
+
+func (s *server) discover(m message) {
+	if s.DiscoverKill {
+		os.Exit(4)
+	}
+	s.discovered = true
+	switch {
+	case s.Modern:
+		s.result(m, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"instructions":"modern"}`)
+	case s.Both:
+		s.result(m, `{"resultType":"complete","supportedVersions":["2027-01-01"],"capabilities":{"tools":{}}}`)
+	default:
+		s.fail(m, -32601, "method not found")
+	}
+}
+
+func (s *server) initialize(m message) {
+	switch {
+	case s.Modern:
+		s.fail(m, -32601, "method not found")
+	case s.Both && s.discovered:
+		s.fail(m, 0, `duplicate "initialize" received`)
+	default:
+		version := s.Version
+		if version == "" {
+			version = "2025-11-25"
+		}
+		s.result(m, `{"protocolVersion":"`+version+`","capabilities":{"tools":{}},"serverInfo":{"name":"script","version":"1"}}`)
+	}
+}
+
+func (s *server) result(m message, result string) {
+	s.print(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + result + `}`)
+}
+
+func (s *server) fail(m message, code int, text string) {
+	s.print(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, m.ID, code, text))
+}
+
+// builtIn are the tools that every script has; see call.
+var builtIn = []string{"echo", "env", "exit", "wait", "progress", "pid", "count", "fail", "meta", "change", "big", "forget", "garbage"}
+
+func (s *server) tools() []string {
+	var out []string
+	for _, name := range builtIn {
+		out = append(out, fmt.Sprintf(`{"name":%q,"description":"does %s","inputSchema":{"type":"object"}}`, name, name))
+	}
+	for i := range s.Tools {
+		out = append(out, fmt.Sprintf(`{"name":"tool_%04d","description":"dummy %d","inputSchema":{"type":"object","properties":{"q":{"type":"string"}}}}`, i, i))
+	}
+	if s.Long > 0 {
+		out = append(out, `{"name":"long","description":"`+strings.Repeat("d", s.Long)+`","inputSchema":{"type":"object"}}`)
+	}
+	return append(out, s.Extra...)
+}
+
+func (s *server) list(m message) {
+	tools := s.tools()
+	var p struct {
+		Cursor string `json:"cursor"`
+	}
+	_ = json.Unmarshal(m.Params, &p)
+	from, _ := strconv.Atoi(p.Cursor)
+	to, next := len(tools), ""
+	if s.Page > 0 && from+s.Page < len(tools) {
+		to = from + s.Page
+		next = fmt.Sprintf(`,"nextCursor":"%d"`, to)
+	}
+	if s.EndlessPages {
+		next = `,"nextCursor":"0"`
+	}
+	s.result(m, `{"tools":[`+strings.Join(tools[from:to], ",")+`]`+next+`}`)
+}
+
+func (s *server) call(m message) {
+	var p struct {
+		Name string          `json:"name"`
+		Args json.RawMessage `json:"arguments"`
+		Meta json.RawMessage `json:"_meta"`
+	}
+	if err := json.Unmarshal(m.Params, &p); err != nil {
+		s.fail(m, -32602, err.Error())
+		return
+	}
+	text := func(t string) {
+		b, _ := json.Marshal(t)
+		s.result(m, `{"content":[{"type":"text","text":`+string(b)+`}]}`)
+	}
+	switch p.Name {
+	case "echo":
+		text(string(p.Args))
+	case "env":
+		var a struct{ Name string }
+		_ = json.Unmarshal(p.Args, &a)
+		text(a.Name + "=" + os.Getenv(a.Name))
+	case "exit":
+		fmt.Fprintln(os.Stderr, "panic: the exit tool was called")
+		os.Exit(7)
+	case "wait":
+		ch := make(chan struct{})
+		s.mu.Lock()
+		s.waiting[string(m.ID)] = ch
+		s.mu.Unlock()
+		go func() { <-ch; fmt.Fprintln(os.Stderr, "canceled "+string(m.ID)) }()
+	case "progress":
+		var meta struct {
+			Token json.RawMessage `json:"progressToken"`
+		}
+		_ = json.Unmarshal(p.Meta, &meta)
+		for i := range 3 {
+			s.print(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":3,"unknown":{"z":1,"a":2}}}`, meta.Token, i+1))
+		}
+		text("done")
+	case "pid":
+		text(strconv.Itoa(os.Getpid()))
+	case "count":
+		s.calls++
+		text(strconv.Itoa(s.calls))
+	case "fail":
+		s.result(m, `{"content":[{"type":"text","text":"it did not work"}],"isError":true}`)
+	case "meta":
+		text(string(p.Meta))
+	case "change":
+		s.Tools++
+		s.print(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		text("changed")
+	case "big":
+		var a struct{ Size int }
+		_ = json.Unmarshal(p.Args, &a)
+		text(strings.Repeat("0123456789abcde\n", a.Size/16))
+	case "forget":
+		s.fail(m, -32602, "Unknown tool: forget")
+	case "garbage":
+		s.print(`no protocol at all`)
+		text("clean")
+	default:
+		s.fail(m, -32602, "Unknown tool: "+p.Name)
+	}
+}
