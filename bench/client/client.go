@@ -35,8 +35,17 @@ const (
 	idDigits = 9
 )
 
-// ErrNoAnswer is returned where a response ended without the answer to the request.
-var ErrNoAnswer = errors.New("no answer in the response")
+var (
+	// ErrNoAnswer is returned where a response ended without the answer to the request.
+	ErrNoAnswer = errors.New("no answer in the response")
+
+	// ErrBroken is returned where the session's connection has failed, so that
+	// no other request can be sent.
+	ErrBroken = errors.New("connection is broken")
+)
+
+// broken marks an error of the connection itself.
+func broken(err error) error { return fmt.Errorf("%w: %w", ErrBroken, err) }
 
 // A Session is one MCP session over one connection. It is for one caller at a
 // time; SetDeadline alone may be called from elsewhere.
@@ -98,7 +107,8 @@ func (s *Session) Prepare(method, params string) *Request {
 }
 
 // Do sends the request and reads the answer to it. An answer that tells of an
-// error, of JSON-RPC or of the tool, is an error here too.
+// error, of JSON-RPC or of the tool, is an error here too. After ErrBroken the
+// session is of no more use.
 func (s *Session) Do(r *Request, a *Answer) error {
 	s.id++
 	digits := s.idMember[len(s.idMember)-idDigits:]

@@ -189,6 +189,40 @@ func TestAnswerToAnotherRequest(t *testing.T) {
 	}
 }
 
+func TestClosedConnectionIsBroken(t *testing.T) {
+	t.Parallel()
+	plain := upstream.New(upstream.Options{})
+	s := dial(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), "ping") {
+			panic(http.ErrAbortHandler)
+		}
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		plain.ServeHTTP(w, r)
+	})))
+	var a client.Answer
+	if err := s.Do(s.Prepare("tools/call", `{"name":"none"}`), &a); err == nil || errors.Is(err, client.ErrBroken) {
+		t.Errorf("refused call: %v, want an error, but not of the connection", err)
+	}
+	if err := s.Do(s.Prepare("ping", `{}`), &a); !errors.Is(err, client.ErrBroken) {
+		t.Errorf("cut off: %v, want ErrBroken", err)
+	}
+	s = dial(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), "tools/list") {
+			w.Header().Set("Connection", "close")
+		}
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		plain.ServeHTTP(w, r)
+	})))
+	if err := s.Do(s.Prepare("tools/list", `{}`), &a); err != nil {
+		t.Errorf("last answer: %v", err)
+	}
+	if err := s.Do(s.Prepare("ping", `{}`), &a); !errors.Is(err, client.ErrBroken) {
+		t.Errorf("closed: %v, want ErrBroken", err)
+	}
+}
+
 func TestHTTPError(t *testing.T) {
 	t.Parallel()
 	_, err := client.DialHTTP(t.Context(), serve(t, http.NotFoundHandler()))

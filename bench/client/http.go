@@ -61,14 +61,14 @@ func (c *httpConn) head(method string) []byte {
 
 func (c *httpConn) exchange(framed, match []byte, keep int, a *Answer) error {
 	if c.closedByServer {
-		return errors.New("the server has closed the connection")
+		return broken(errors.New("the server has closed it"))
 	}
 	if _, err := c.Write(framed); err != nil {
-		return err
+		return broken(err)
 	}
 	h, err := c.r.Next(match, keep, a)
 	if err != nil {
-		return err
+		return broken(err)
 	}
 	c.closedByServer = h.Close
 	if h.Session != "" {

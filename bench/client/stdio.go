@@ -59,7 +59,7 @@ func (c *stdioConn) exchange(framed, match []byte, keep int, a *Answer) error {
 				break
 			}
 			if !errors.Is(err, bufio.ErrBufferFull) {
-				return atEnd(err)
+				return broken(atEnd(err))
 			}
 		}
 		if a.Holds(match) {
@@ -69,8 +69,10 @@ func (c *stdioConn) exchange(framed, match []byte, keep int, a *Answer) error {
 }
 
 func (c *stdioConn) send(framed []byte) error {
-	_, err := c.in.Write(framed)
-	return err
+	if _, err := c.in.Write(framed); err != nil {
+		return broken(err)
+	}
+	return nil
 }
 
 func (c *stdioConn) agreed(string) {}
