@@ -1,0 +1,108 @@
+package web
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// A guard lets through only requests that were meant for this server: named as
+// it is named, and not sent by a foreign web page.
+type guard struct {
+	port    string   // that the server listens on
+	allowed []string // further hosts, with or without a port
+	log     *slog.Logger
+}
+
+// check returns a handler that asks the guard before next.
+func (g guard) check(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if why := g.refusal(r); why != "" {
+			g.log.Warn("request refused", "reason", why, "host", r.Host, "origin", r.Header.Get("Origin"), "path", r.URL.Path)
+			w.Header().Set("Connection", "close") // else the server would read the whole body first
+			reply(w, http.StatusForbidden, map[string]string{"error": why, "error_kind": "denied"})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// refusal says why r must not pass, or nothing.
+func (g guard) refusal(r *http.Request) string {
+	if !g.hostAllowed(r.Host) {
+		return "host " + strconv.Quote(r.Host) + " is not a name of this server; use localhost or 127.0.0.1 with port " +
+			g.port + ", or list the host under gateway.allowed_hosts"
+	}
+	origins := r.Header.Values("Origin")
+	for _, o := range origins {
+		if !g.originAllowed(o) {
+			return "origin " + strconv.Quote(o) + " may not use this server; list its host under gateway.allowed_hosts"
+		}
+	}
+	// Browsers leave Origin out of some requests of foreign pages (images, scripts,
+	// simple fetches), but say where they come from. A link to a page is no harm.
+	if len(origins) == 0 && r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
+		return "a web page of another site may not use this server"
+	}
+	return ""
+}
+
+func (g guard) hostAllowed(hostport string) bool {
+	host, port := split(hostport)
+	if loopback(host) && (port == g.port || port == "" && g.port == "80") {
+		return true
+	}
+	return g.listed(host, port)
+}
+
+func (g guard) originAllowed(origin string) bool {
+	u, err := url.Parse(origin)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return false // "null", a file, an extension
+	}
+	host, port := split(u.Host)
+	return loopback(host) || g.listed(host, port)
+}
+
+func (g guard) listed(host, port string) bool {
+	for _, a := range g.allowed {
+		h, p := split(a)
+		if host != "" && h == host && (p == "" || p == port) {
+			return true
+		}
+	}
+	return false
+}
+
+// split parts a host from its port, if any, and brings the host to one form:
+// lower case, no brackets, no final dot.
+func split(hostport string) (host, port string) {
+	host, port, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host, port = hostport, ""
+	}
+	host = strings.TrimPrefix(strings.TrimSuffix(host, "]"), "[")
+	return strings.ToLower(strings.TrimSuffix(host, ".")), port
+}
+
+// loopback reports whether host is localhost or a literal loopback address. Any
+// other name may be pointed at 127.0.0.1 by whoever owns it.
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// reply answers with a small JSON object.
+func reply(w http.ResponseWriter, status int, body map[string]string) {
+	b, _ := json.Marshal(body) // a map of strings always marshals
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
+	w.WriteHeader(status)
+	_, _ = w.Write(b) // a client that is gone needs no answer
+}

@@ -1,0 +1,165 @@
+// Package web is the HTTP listener of Tenon's front ends. It knows nothing of
+// tools: it is given a handler, and sees to what every local server needs.
+//
+//   - It listens on loopback only. Any other address is refused, for there is
+//     no authentication yet ([ErrNotLoopback]).
+//   - It checks Host and Origin of every request, so that a page in a browser
+//     cannot reach it under a foreign name (DNS rebinding) or from a foreign
+//     site. What is refused gets 403 and a JSON body that says why.
+//   - Headers, bodies and idle connections are bounded in size and time. There
+//     is no bound on an answer, which may be an event stream.
+//   - It answers /healthz and /readyz itself: it serves only once there is
+//     something to serve, so both are 200 until it stops.
+//   - It stops gracefully: event streams end at once, calls in progress get the
+//     grace time to give their answer, and only then are they cut off.
+//
+// A server is made by [Listen], which binds the address, and lives in
+// [Server.Run]:
+//
+//	s, err := web.Listen(ctx, web.Options{Addr: "127.0.0.1:8400", Handler: mux})
+//	if err != nil {
+//		return err
+//	}
+//	fmt.Fprintln(os.Stderr, "listening on", s.URL())
+//	return s.Run(ctx)
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// The bounds of a server whose Options say nothing else.
+const (
+	DefaultMaxBodyBytes = 16 << 20
+	DefaultGrace        = 10 * time.Second
+
+	maxHeaderBytes = 64 << 10
+	headerTimeout  = 10 * time.Second // for the headers of one request
+	bodyTimeout    = time.Minute      // for the body of one request to arrive
+	idleTimeout    = 2 * time.Minute  // between two requests of a connection
+	cutTimeout     = 2 * time.Second  // for handlers to return once they are cut off
+)
+
+// Options say where to listen and what to serve.
+type Options struct {
+	// Addr is host:port with a loopback host; port 0 takes any free one.
+	Addr string
+	// Handler answers everything but /healthz and /readyz.
+	Handler http.Handler
+	// AllowedHosts are further names for Host and Origin, as a reverse proxy on
+	// this machine needs them: "tools.example" for any port, "tools.example:8443"
+	// for one.
+	AllowedHosts []string
+	// MaxBodyBytes bounds the body of a request; 0 is DefaultMaxBodyBytes. Who
+	// reads further gets an *http.MaxBytesError.
+	MaxBodyBytes int64
+	// Grace bounds how long a stop waits for answers in progress; 0 is DefaultGrace.
+	Grace time.Duration
+	// OnStop, if set, is called once when the stop begins: it ends streams that
+	// this package cannot tell from calls. It must return quickly.
+	OnStop func()
+	Logger *slog.Logger // nil discards
+}
+
+// A Server is bound to its address from the start and serves while Run runs.
+type Server struct {
+	o   Options
+	log *slog.Logger
+	ln  net.Listener
+}
+
+// Listen binds the address of o. It refuses one that is not loopback with
+// ErrNotLoopback, and one that is taken with ErrBusy. The caller must call Run.
+func Listen(ctx context.Context, o Options) (*Server, error) {
+	if o.Handler == nil {
+		return nil, errors.New("web: no handler")
+	}
+	if o.MaxBodyBytes == 0 {
+		o.MaxBodyBytes = DefaultMaxBodyBytes
+	}
+	if o.Grace == 0 {
+		o.Grace = DefaultGrace
+	}
+	log := o.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	ln, err := listen(ctx, o.Addr)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{o: o, log: log, ln: ln}, nil
+}
+
+// Addr returns the address that is bound, as host:port.
+func (s *Server) Addr() string { return s.ln.Addr().String() }
+
+// URL returns the root of the server, without a slash at its end.
+func (s *Server) URL() string { return "http://" + s.Addr() }
+
+// Run serves until ctx is done, then stops: it takes no more requests, ends
+// event streams, and waits at most the grace time for the answers that are in
+// progress. It returns nil after such a stop, and must be called once.
+func (s *Server) Run(ctx context.Context) error {
+	// Requests outlive ctx by the grace time; cut ends those that need longer.
+	base, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	srv := &http.Server{
+		Handler:           s.handler(ctx),
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	failed := make(chan error, 1)
+	serving.Go(func() { failed <- srv.Serve(s.ln) })
+	select {
+	case err := <-failed:
+		_ = srv.Close() // nothing is left to wait for
+		return fmt.Errorf("serve %s: %w", s.Addr(), err)
+	case <-ctx.Done():
+	}
+	if s.o.OnStop != nil {
+		s.o.OnStop()
+	}
+	if shutdown(base, srv, s.o.Grace) {
+		return nil
+	}
+	s.log.Warn("answers in progress cut off", "grace", s.o.Grace.String())
+	cut()
+	if !shutdown(context.WithoutCancel(ctx), srv, cutTimeout) {
+		_ = srv.Close() // the listener is closed already; connections that do not read are dropped
+	}
+	return nil
+}
+
+// shutdown reports whether all connections ended within d.
+func shutdown(ctx context.Context, srv *http.Server, d time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	return srv.Shutdown(ctx) == nil
+}
+
+// handler is what every request passes. Event streams end once stop is done.
+func (s *Server) handler(stop context.Context) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", endStreams(stop, http.MaxBytesHandler(s.o.Handler, s.o.MaxBodyBytes)))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, map[string]string{"status": "ready"})
+	})
+	g := guard{port: port(s.ln.Addr()), allowed: s.o.AllowedHosts, log: s.log}
+	return boundBody(bodyTimeout, g.check(mux))
+}
