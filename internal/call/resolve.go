@@ -160,5 +160,8 @@ func (r *Request) elsewhere(ctx context.Context, c Catalog, next Handler, res *t
 	}
 	r.Target = other
 	r.Note("resolve", "server %q does not know its tool %s any more: corrected to server %q, the only other one that has it", here.Server, here.Name, other.Server)
-	return next(ctx, r)
+	if res = next(ctx, r); saysUnknown(res, other.Name) {
+		res.Kind = tool.NotFound
+	}
+	return res
 }

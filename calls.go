@@ -1,0 +1,126 @@
+package tenon
+
+import (
+	"context"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/call"
+	"github.com/tenon-mcp/tenon/internal/record"
+	"github.com/tenon-mcp/tenon/internal/upstream"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// Call carries out one call. It always returns a result, which holds an error
+// where the call failed, and never panics. It ends at the latest with its
+// deadline, or with ctx.
+func (g *Gateway) Call(ctx context.Context, c tool.Call) *tool.Result {
+	if c.Caller.Via == "" {
+		c.Caller.Via = "go"
+	}
+	return g.run(ctx, c)
+}
+
+// CallBatch carries out calls one after the other and returns a result for each,
+// in their order. Once ctx has ended, the rest are canceled.
+func (g *Gateway) CallBatch(ctx context.Context, calls []tool.Call) []*tool.Result {
+	out := make([]*tool.Result, len(calls))
+	for i, c := range calls {
+		out[i] = g.Call(ctx, c)
+	}
+	return out
+}
+
+// send carries a call to its server.
+func (g *Gateway) send(ctx context.Context, r *call.Request, params []byte) (tool.Bytes, error) {
+	session := r.Session
+	if session == "" {
+		session = r.Task // a run that names only its task is a session too
+	}
+	return g.byName[r.Target.Server].server.Call(ctx, upstream.Call{
+		Params: params, Task: r.Task,
+		Key:      upstream.Key{Caller: r.Caller.Name, Session: session},
+		Progress: r.ProgressFunc(),
+	})
+}
+
+// EndSession ends what servers of isolation session hold for this session of the
+// caller. The next call of the same session starts anew.
+func (g *Gateway) EndSession(caller tool.Caller, session string) {
+	for _, m := range g.members {
+		if m.server != nil {
+			m.server.EndSession(upstream.Key{Caller: caller.Name, Session: session})
+		}
+	}
+}
+
+// keep records a finished call.
+func (g *Gateway) keep(r *call.Request, res *tool.Result) {
+	g.record.Add(record.Entry{
+		ID: r.ID, Server: res.Server, Tool: res.Tool, Kind: res.Kind, Caller: r.Caller,
+		Session: r.Session, Task: r.Task, Skill: r.Skill, Started: r.Started, Elapsed: res.Elapsed,
+		Bytes: res.Raw.Len() + len(res.Message), Attempts: r.Attempts, Notes: res.Notes,
+	})
+}
+
+// A CallRecord is what is kept of a finished call: neither its arguments nor its
+// result.
+type CallRecord struct {
+	ID        string      `json:"id"`
+	Server    string      `json:"server_name"`
+	Tool      string      `json:"tool_name"`
+	Kind      tool.Kind   `json:"error_kind,omitempty"`
+	Caller    tool.Caller `json:"caller"`
+	Session   string      `json:"session,omitempty"`
+	Task      string      `json:"task_id,omitempty"`
+	Skill     string      `json:"skill,omitempty"`
+	Started   time.Time   `json:"started"`
+	ElapsedMS float64     `json:"elapsed_ms"`
+	Bytes     int         `json:"bytes"`
+	Attempts  int         `json:"attempts"`
+	Notes     []tool.Note `json:"notes,omitempty"`
+}
+
+func callRecord(e record.Entry) CallRecord {
+	return CallRecord{
+		ID: e.ID, Server: e.Server, Tool: e.Tool, Kind: e.Kind, Caller: e.Caller,
+		Session: e.Session, Task: e.Task, Skill: e.Skill, Started: e.Started,
+		ElapsedMS: float64(e.Elapsed.Microseconds()) / 1e3, Bytes: e.Bytes, Attempts: e.Attempts, Notes: e.Notes,
+	}
+}
+
+// Calls returns the last calls, newest first, and at most limit of them.
+func (g *Gateway) Calls(limit int) []CallRecord {
+	entries := g.record.Last(limit)
+	out := make([]CallRecord, len(entries))
+	for i, e := range entries {
+		out[i] = callRecord(e)
+	}
+	return out
+}
+
+// CallRecord returns the record of one call, while it is kept.
+func (g *Gateway) CallRecord(id string) (CallRecord, bool) {
+	e, ok := g.record.Get(id)
+	return callRecord(e), ok
+}
+
+// view is the catalog as the pipeline sees it.
+type view struct{ g *Gateway }
+
+func (v view) HasServer(server string) bool { return v.g.byName[server] != nil }
+
+func (v view) Await(ctx context.Context, server string) error { return v.g.byName[server].await(ctx) }
+
+func (v view) AwaitAll(ctx context.Context) { v.g.settle(ctx, v.g.members) }
+
+func (v view) Find(id tool.ID) (*tool.Tool, bool) { return v.g.catalog.Snapshot().Find(id) }
+
+func (v view) WithName(name string) []*tool.Tool { return v.g.catalog.Snapshot().WithName(name) }
+
+func (v view) Blacklisted(id tool.ID) bool { return v.g.catalog.Snapshot().Blacklisted(id) }
+
+func (v view) NearServers(name string) []string { return v.g.catalog.Snapshot().NearServers(name, 3) }
+
+func (v view) NearTools(server, name string) []tool.ID {
+	return v.g.catalog.Snapshot().NearTools(server, name, 5)
+}

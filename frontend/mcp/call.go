@@ -1,0 +1,212 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/era"
+	"github.com/tenon-mcp/tenon/internal/wire"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+var (
+	callKeys = []string{"name", "arguments", "_meta"}
+	metaKeys = []string{"progressToken", "tenon/session", "tenon/task", "tenon/skill"}
+)
+
+func (h *handler) call(ctx context.Context, x *wire.Exchange, m *wire.Message, modern bool) (tool.Bytes, *wire.Error) {
+	params := tool.OneOf(m.Params.Join())
+	var spans [3]wire.Span
+	if err := wire.Members(params, callKeys, spans[:]); err != nil {
+		return nil, invalid(modern, "params of tools/call: %v", err)
+	}
+	name, ok := wire.String(spans[0].In(params).Join())
+	if !ok {
+		return nil, invalid(modern, "params of tools/call lack the name of a tool")
+	}
+	if modern && x.Header != nil {
+		if said := decodeHeader(x.Header.Get(wire.HeaderName)); said != name {
+			e := invalid(true, "header %s says %q, the body says %q", wire.HeaderName, said, name)
+			e.Code = wire.CodeHeaderMismatch
+			return nil, e
+		}
+	}
+	c := tool.Call{
+		Tool: name, Arguments: spans[1].In(params).Join(), Params: params.Join(), Caller: caller,
+		Session: header(x.Header, "X-Tenon-Session"), Task: header(x.Header, "X-Tenon-Task"), Skill: header(x.Header, "X-Tenon-Skill"),
+	}
+	h.meta(&c, x, spans[2].In(params))
+	c.Session = cmp.Or(c.Session, h.name)
+	h.target(&c)
+	return answer(h.gw.Call(ctx, c), modern)
+}
+
+func invalid(modern bool, format string, args ...any) *wire.Error {
+	e := wire.Errorf(wire.CodeInvalidParams, format, args...)
+	if modern {
+		e.Status = http.StatusBadRequest
+	}
+	return e
+}
+
+func header(h http.Header, name string) string {
+	if h == nil {
+		return ""
+	}
+	return h.Get(name)
+}
+
+// decodeHeader undoes the base64 form that MCP 2026-07-28 gives to names that a
+// header cannot hold.
+func decodeHeader(v string) string {
+	inner, ok := strings.CutPrefix(v, "=?base64?")
+	if inner, ok2 := strings.CutSuffix(inner, "?="); ok && ok2 {
+		if b, err := base64.StdEncoding.DecodeString(inner); err == nil {
+			return string(b)
+		}
+	}
+	return v
+}
+
+// meta takes what the _meta of a call says to the gateway.
+func (h *handler) meta(c *tool.Call, x *wire.Exchange, meta tool.Bytes) {
+	var spans [4]wire.Span
+	if len(meta) == 0 || wire.Members(meta, metaKeys, spans[:]) != nil {
+		return
+	}
+	if spans[0].Found() {
+		c.Progress = func(params json.RawMessage) {
+			_ = x.Notify("notifications/progress", params) // a client that reads too slowly misses some
+		}
+	}
+	text := func(i int) string {
+		s, _ := wire.String(spans[i].In(meta).Join())
+		return s
+	}
+	c.Session = cmp.Or(text(1), c.Session)
+	c.Task = cmp.Or(text(2), c.Task)
+	c.Skill = cmp.Or(text(3), c.Skill)
+}
+
+// target turns the flat name of a call into server and tool. A name that is not
+// in the list yet, because its server is still starting, is taken apart; one that
+// is no flat name at all goes on as it is, for the pipeline to correct.
+func (h *handler) target(c *tool.Call) {
+	if t, ok := h.gw.Offered().Lookup(c.Tool); ok {
+		c.Server, c.Tool = t.Server, t.Name
+		return
+	}
+	if server, name, ok := strings.Cut(c.Tool, "__"); ok && server != "" && name != "" {
+		c.Server, c.Tool = server, name
+	}
+}
+
+// answer turns a result into a CallToolResult. What the gateway did not change
+// passes as it came; an error of the protocol that a server answered with stays
+// one.
+func answer(res *tool.Result, modern bool) (tool.Bytes, *wire.Error) {
+	if len(res.Notes) == 0 {
+		if e, ok := errors.AsType[*wire.Error](res.Err); ok {
+			return nil, &wire.Error{Code: e.Code, Message: e.Message, Raw: e.Raw}
+		}
+	}
+	raw := res.Raw
+	switch {
+	case len(raw) == 0:
+		raw = tool.OneOf(failure(res))
+	case len(res.Notes) > 0:
+		raw = tool.OneOf(noted(res))
+	}
+	if modern {
+		raw = era.Complete(raw)
+	}
+	return raw, nil
+}
+
+func textBlock(dst []byte, text string) []byte {
+	dst = append(dst, `{"type":"text","text":`...)
+	return append(wire.Quote(dst, text), '}')
+}
+
+// failure makes the CallToolResult of an error that no server answered with.
+func failure(res *tool.Result) []byte {
+	text := res.Message
+	if lead := lead(res); lead != "" {
+		text = lead + "\n" + text
+	}
+	out := append(textBlock([]byte(`{"content":[`), text), `],"isError":true,"_meta":{`...)
+	out = append(said(out, res), "}}"...)
+	return out
+}
+
+// lead is what the model is told of what the gateway did.
+func lead(res *tool.Result) string {
+	parts := make([]string, len(res.Notes))
+	for i, n := range res.Notes {
+		parts[i] = n.Text
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "[" + strings.Join(parts, "; ") + "]"
+}
+
+// said appends the members of _meta that say what the gateway did.
+func said(dst []byte, res *tool.Result) []byte {
+	for i, f := range saidFields(res) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(wire.Quote(dst, f.Key), ':')
+		dst = append(dst, f.Value...)
+	}
+	return dst
+}
+
+func saidFields(res *tool.Result) []wire.Field {
+	fields := []wire.Field{{Key: "tenon/id", Value: wire.Quote(nil, res.ID)}}
+	if res.Kind != "" {
+		fields = append(fields, wire.Field{Key: "tenon/error_kind", Value: wire.Quote(nil, string(res.Kind))})
+	}
+	if len(res.Notes) > 0 {
+		if notes, err := json.Marshal(res.Notes); err == nil {
+			fields = append(fields, wire.Field{Key: "tenon/notes", Value: notes})
+		}
+	}
+	if res.Handle != nil {
+		if handle, err := json.Marshal(res.Handle); err == nil {
+			fields = append(fields, wire.Field{Key: "tenon/handle", Value: handle})
+		}
+	}
+	return fields
+}
+
+// noted adds to a server's result what the gateway did: a leading text block,
+// and members of _meta.
+func noted(res *tool.Result) []byte {
+	raw := res.Raw.Join()
+	var span [1]wire.Span
+	b := tool.OneOf(raw)
+	out := raw
+	if wire.Members(b, []string{"content"}, span[:]) == nil && span[0].Found() {
+		content := span[0].In(b).Join()
+		if rest := strings.TrimLeft(string(content[1:]), " \t\r\n"); content[0] == '[' {
+			lead := textBlock([]byte{'['}, lead(res))
+			if rest != "]" {
+				lead = append(lead, ',')
+			}
+			if edited, err := wire.Edit(raw, wire.Field{Key: "content", Value: append(lead, rest...)}); err == nil {
+				out = edited
+			}
+		}
+	}
+	if edited, err := wire.EditMeta(out, saidFields(res)...); err == nil {
+		out = edited
+	}
+	return out
+}

@@ -1,0 +1,142 @@
+// Package mcp shows the pool as one MCP server, over stdio and over streamable
+// HTTP, to clients of both eras on one URL. Tools have flat names of the form
+// server__tool.
+//
+//	front := mcp.New(gw, mcp.Options{Version: "1.0"})
+//	defer front.Close()
+//	http.Handle("/mcp", front)
+//
+// An answer that the gateway did not change passes byte for byte. What it did
+// change, it says: to the model in a leading text block, to programs in _meta
+// under keys that begin with "tenon/".
+//
+// Sessions come from the legacy session, or from the header X-Tenon-Session or
+// the _meta key tenon/session; tasks and skills likewise.
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	tenon "github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/internal/era"
+	"github.com/tenon-mcp/tenon/internal/wire"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// Options configures a Server.
+type Options struct {
+	Version string       // of the program, for clients
+	MaxBody int64        // bytes of one request; 0 is wire's default
+	Logger  *slog.Logger // nil discards
+}
+
+// A Server is the pool spoken as MCP: an http.Handler, and stdio. It is safe for
+// concurrent use.
+type Server struct {
+	gw      *tenon.Gateway
+	o       Options
+	http    *wire.Server
+	list    atomic.Pointer[list]
+	cancel  context.CancelFunc
+	tasks   sync.WaitGroup
+	streams sync.Map // *wire.Session of each stdio connection
+}
+
+// New returns a server for the pool. Close it before the pool.
+func New(gw *tenon.Gateway, o Options) *Server {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{gw: gw, o: o}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	s.http = wire.NewServer(wire.ServerOptions{
+		Stateless: &handler{Server: s, modern: true},
+		Modern:    era.IsModern,
+		Open:      s.open,
+		MaxBody:   o.MaxBody,
+	})
+	events := gw.Watch(ctx)
+	s.tasks.Go(func() { s.tell(events) })
+	return s
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.http.ServeHTTP(w, r) }
+
+// Close ends all sessions and waits for them.
+func (s *Server) Close() error {
+	s.cancel()
+	err := s.http.Close()
+	s.tasks.Wait()
+	return err
+}
+
+// open makes the handler of a new legacy session over HTTP.
+func (s *Server) open(session *wire.Session) wire.Handler {
+	h := &handler{Server: s, name: session.ID}
+	context.AfterFunc(session.Context(), func() { s.gw.EndSession(caller, session.ID) })
+	return h
+}
+
+// ServeStdio speaks MCP over one connection until in ends or ctx does. What runs
+// then is canceled.
+func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	h := &handler{Server: s, name: rand.Text(), stdio: true}
+	// The reader of a terminal or a pipe may not be closable: let a pipe between
+	// be what is closed.
+	r, w := io.Pipe()
+	go func() {
+		_, err := io.Copy(w, in)
+		_ = w.CloseWithError(err)
+	}()
+	stream := wire.NewStream(wire.StreamOptions{
+		R: r, W: out, Handler: h, MaxMessage: s.o.MaxBody,
+		Close: func() error { return r.Close() },
+		Garbage: func(head []byte, err error) {
+			s.o.Logger.Warn("line of the client is no message", "error", err, "bytes", len(head))
+		},
+	})
+	s.streams.Store(stream.Session(), nil)
+	defer s.streams.Delete(stream.Session())
+	defer s.gw.EndSession(caller, h.name)
+	defer stream.Close()
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-stream.Done():
+	}
+	if err := stream.Err(); !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+// tell tells all sessions that the tools have changed.
+func (s *Server) tell(events <-chan tenon.Event) {
+	for e := range events {
+		if e.Kind != tenon.ToolsChanged {
+			continue
+		}
+		notify := func(session *wire.Session) {
+			_ = session.Notify("notifications/tools/list_changed", nil) // a client that does not listen lists when it wants to
+		}
+		s.http.Sessions(notify)
+		s.streams.Range(func(key, _ any) bool {
+			if session, ok := key.(*wire.Session); ok {
+				notify(session)
+			}
+			return true
+		})
+	}
+}
+
+// caller is who calls over MCP in this version: whoever reaches the listener.
+var caller = tool.Caller{Via: "mcp"}

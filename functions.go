@@ -1,0 +1,89 @@
+package tenon
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/upstream"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// functionServer is the server that the tools of AddTool belong to.
+const functionServer = "go"
+
+// A function is a Go function that AddTool made a tool.
+type function struct {
+	name string
+	meta tool.Meta
+	add  func(*mcp.Server) error
+}
+
+// A Function describes a Go function to the model.
+type Function struct {
+	Name        string
+	Description string
+	// Meta is what is declared of the tool; nil is tool.DefaultMeta.
+	Meta *tool.Meta
+}
+
+// AddTool makes a Go function a tool of the pool that o opens, on the server
+// "go". In and Out are structs: their fields, with json and jsonschema tags, are
+// the tool's schema, which arguments are checked against before fn sees them. An
+// error of fn is the tool's error, for the model to read.
+func AddTool[In, Out any](o *Options, f Function, fn func(ctx context.Context, in In) (Out, error)) {
+	meta := tool.DefaultMeta()
+	if f.Meta != nil {
+		meta = *f.Meta
+		meta.Registered = true
+	}
+	o.functions = append(o.functions, function{name: f.Name, meta: meta, add: func(srv *mcp.Server) (err error) {
+		// The SDK panics on a type that makes no schema: that is a mistake of the
+		// program, and Open reports it.
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("tool %s: %v", f.Name, p)
+			}
+		}()
+		mcp.AddTool(srv, &mcp.Tool{Name: f.Name, Description: f.Description},
+			func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
+				out, err := fn(ctx, in)
+				return nil, out, err
+			})
+		return nil
+	}})
+}
+
+// fillFunctions makes the server of the functions, where there are any.
+func (g *Gateway) fillFunctions() error {
+	if len(g.o.functions) == 0 {
+		return nil
+	}
+	srv := mcp.NewServer(&mcp.Implementation{Name: functionServer, Version: version()}, nil)
+	m := &member{name: functionServer, meta: map[string]tool.Meta{}}
+	for _, f := range g.o.functions {
+		if _, twice := m.meta[f.name]; twice {
+			return fmt.Errorf("tool %s is added twice", f.name)
+		}
+		m.meta[f.name] = f.meta
+		if err := f.add(srv); err != nil {
+			return err
+		}
+	}
+	tools, err := toolsOf(g.closing, srv)
+	if err != nil {
+		return fmt.Errorf("server %s: %w", functionServer, err)
+	}
+	g.byName[functionServer] = m
+	m.server, err = upstream.New(upstream.Options{
+		Name: functionServer, Dial: g.inProcess(srv), Tools: tools, Logger: g.log,
+		Listed: func(tools []json.RawMessage) { g.listed(m, tools) }, Changed: func() { g.changed(m.name) },
+	})
+	if err != nil {
+		return err
+	}
+	g.members = append(g.members, m)
+	return nil
+}

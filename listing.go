@@ -1,0 +1,144 @@
+package tenon
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/catalog"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// listingWait is how long a listing, or a correction, waits for servers that are
+// still starting.
+const listingWait = 15 * time.Second
+
+// ListOptions narrow a listing.
+type ListOptions struct {
+	Server string // only this one; empty is all
+}
+
+// Tools returns what the pool offers, in the order of the configuration. It
+// starts the servers that have not been started, and waits at most 15 s for
+// those that are starting. A server that failed is in the list, with the reason.
+// The error is a *tool.Error of kind NotFound for a server that is not
+// configured, or the cause of ctx.
+func (g *Gateway) Tools(ctx context.Context, o ListOptions) (tool.Listing, error) {
+	members := g.members
+	if o.Server != "" {
+		m := g.byName[o.Server]
+		if m == nil {
+			return tool.Listing{}, g.noServer(o.Server)
+		}
+		members = []*member{m}
+	}
+	g.settle(ctx, members)
+	if err := context.Cause(ctx); err != nil {
+		return tool.Listing{}, err
+	}
+	snap := g.catalog.Snapshot()
+	out := tool.Listing{Servers: make([]tool.ServerTools, 0, len(members))}
+	for _, m := range members {
+		st := m.status()
+		tools, _ := snap.Server(m.name)
+		if tools == nil {
+			tools = []tool.Tool{}
+		}
+		out.Servers = append(out.Servers, tool.ServerTools{
+			Name: m.name, State: st.State, Error: stateError(st), Tools: tools,
+		})
+	}
+	return out, nil
+}
+
+func (g *Gateway) noServer(name string) error {
+	text := fmt.Sprintf("There is no server %s.", name)
+	if near := g.catalog.Snapshot().NearServers(name, 3); len(near) > 0 {
+		text += " The nearest are: " + strings.Join(near, ", ") + "."
+	}
+	return &tool.Error{Kind: tool.NotFound, Text: text}
+}
+
+// settle starts members that have not been started and waits until none is
+// starting any more; for each at most listingWait from its start.
+func (g *Gateway) settle(ctx context.Context, members []*member) {
+	var wg sync.WaitGroup
+	for _, m := range members {
+		if m.server == nil {
+			continue
+		}
+		m.server.Ensure()
+		st := m.server.Status()
+		if st.State != tool.StateStarting && st.State != tool.StateInstalling {
+			continue
+		}
+		wg.Go(func() {
+			ctx, cancel := context.WithDeadline(ctx, st.Since.Add(listingWait))
+			defer cancel()
+			_ = m.server.Wait(ctx) // who is late is listed as starting
+		})
+	}
+	wg.Wait()
+}
+
+// Status returns the state of each server, in the order of the configuration. It
+// starts nothing.
+func (g *Gateway) Status() []tool.ServerStatus {
+	out := make([]tool.ServerStatus, len(g.members))
+	for i, m := range g.members {
+		out[i] = m.status()
+	}
+	return out
+}
+
+// A Match is a tool that a search found.
+type Match struct {
+	Server      string  `json:"server"`
+	Name        string  `json:"name"`
+	Title       string  `json:"title,omitempty"`
+	Description string  `json:"description"`
+	Score       float64 `json:"score"` // comparable within one search only
+}
+
+// Find returns the tools that have most in common with words, best first, and at
+// most limit of them. It waits for servers as Tools does.
+func (g *Gateway) Find(ctx context.Context, words string, limit int) ([]Match, error) {
+	g.settle(ctx, g.members)
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	hits := g.catalog.Snapshot().Search(words, limit)
+	out := make([]Match, len(hits))
+	for i, h := range hits {
+		out[i] = Match{h.Tool.Server, h.Tool.Name, h.Tool.Title, h.Tool.Description, h.Score}
+	}
+	return out, nil
+}
+
+// An Offer is all that the pool offers at one moment, under flat names of the
+// form server__tool, as protocols without servers need them. It never changes.
+type Offer struct{ snap *catalog.Snapshot }
+
+// Offer returns the offer as it is now, after waiting for servers as Tools does.
+func (g *Gateway) Offer(ctx context.Context) (Offer, error) {
+	g.settle(ctx, g.members)
+	return Offer{g.catalog.Snapshot()}, context.Cause(ctx)
+}
+
+// Offered returns the offer as it is now, without waiting for anything.
+func (g *Gateway) Offered() Offer { return Offer{g.catalog.Snapshot()} }
+
+// All calls yield for each tool with its flat name, in the order of the
+// configuration. It is a range function.
+func (o Offer) All(yield func(name string, t *tool.Tool) bool) {
+	for _, t := range o.snap.Tools() {
+		if !yield(o.snap.AliasOf(t), t) {
+			return
+		}
+	}
+}
+
+// Lookup returns the tool of a flat name.
+func (o Offer) Lookup(name string) (*tool.Tool, bool) { return o.snap.Alias(name) }

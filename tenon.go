@@ -1,0 +1,223 @@
+// Package tenon is the tool layer of an AI agent: a pool of tool servers that
+// speak the Model Context Protocol, each isolated from the others, declared in
+// configuration, listed to the model, and called so that whatever goes wrong
+// comes back as something the model can read and act on.
+//
+//	gw, err := tenon.Open(ctx, tenon.Options{Config: "tenon.yaml", Env: os.Environ()})
+//	if err != nil {
+//		return err
+//	}
+//	defer gw.Close()
+//	listing, err := gw.Tools(ctx, tenon.ListOptions{})
+//	…
+//	res := gw.Call(ctx, tool.Call{Server: "system", Tool: "get_local_cpu_memory"})
+//	if res.Kind != "" {
+//		… res.Text() says what to do next …
+//	}
+//
+// This package is the Go API, and the only place where the parts meet:
+//
+//	config ─► upstream ×N ─events─► catalog ─snapshot─┐
+//	                                                  ▼
+//	frontend (mcp | rest | cli | Go) ─► call pipeline ─► upstream ─► tool server
+//
+// The parts know nothing of each other: config turns files into one value,
+// upstream runs one server, catalog holds what all of them offer, call is the way
+// of a call, record keeps what came of it. ARCHITECTURE.md walks through them.
+package tenon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/call"
+	"github.com/tenon-mcp/tenon/internal/catalog"
+	"github.com/tenon-mcp/tenon/internal/config"
+	"github.com/tenon-mcp/tenon/internal/proc"
+	"github.com/tenon-mcp/tenon/internal/record"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// Options configures a Gateway. The zero value is an empty pool.
+type Options struct {
+	// Config is the path of a tenon.yaml, of the mcpServers JSON of a desktop
+	// client, or of a folder of one-tool files. Empty is the built-in pool: every
+	// server of Bundled that needs no key.
+	Config string
+	// Bundled are the servers that `bundled:` entries may name.
+	Bundled []Bundled
+	// Executable is the command that runs a bundled server as a child process,
+	// once its name is appended. Empty runs them in this process.
+	Executable []string
+	// Env is the environment as os.Environ gives it. It feeds ${env:…} in the
+	// configuration, and the few variables that child processes inherit.
+	Env []string
+	// Start starts all servers side by side at once and keeps trying those that
+	// fail, as a gateway does. Without it a server starts on its first use.
+	Start bool
+	// Logger takes what operators want to know. Nil discards it.
+	Logger *slog.Logger
+
+	functions []function // by AddTool
+}
+
+// A Bundled is a tool server that is linked into the program.
+type Bundled struct {
+	Name, Summary string
+	// Keyless servers work without any option and are part of the built-in pool.
+	Keyless bool
+	// New makes the server; options are those of its entry as JSON, or nil.
+	New func(options json.RawMessage) (*mcp.Server, error)
+	// Meta is what is declared of its tools, by name.
+	Meta map[string]tool.Meta
+}
+
+// A ConfigError holds all that is wrong with a configuration, each with its place.
+type ConfigError = config.Error
+
+// A Problem is one mistake in a configuration.
+type Problem = config.Problem
+
+// A Gateway is an open pool. It is safe for concurrent use. Close it.
+type Gateway struct {
+	o       Options
+	cfg     *config.Config
+	log     *slog.Logger
+	spawner *proc.Spawner
+	catalog *catalog.Catalog
+	record  *record.Record
+	members []*member // in the order of the configuration
+	byName  map[string]*member
+	run     func(ctx context.Context, c tool.Call) *tool.Result
+	events  broadcast
+
+	closing context.Context // ends in-process servers
+	cancel  context.CancelFunc
+	tasks   sync.WaitGroup
+	once    sync.Once
+	closed  error
+}
+
+// Open reads the configuration and opens the pool. With Options.Start the servers
+// start in the background. The error is a *ConfigError where the configuration is
+// wrong; where it says fail_silently: false, Open waits for the servers that are
+// required, and fails with the reasons of those that failed.
+func Open(ctx context.Context, o Options) (*Gateway, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	cfg, err := o.load()
+	if err != nil {
+		return nil, err
+	}
+	g := &Gateway{
+		o: o, cfg: cfg, log: o.Logger, byName: map[string]*member{},
+		spawner: proc.New(proc.Options{Logger: o.Logger}),
+		record:  record.New(record.Options{}),
+	}
+	g.closing, g.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if err := g.fill(); err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	g.run = call.New(call.Options{
+		Catalog: view{g}, Send: g.send, Record: g.keep, NewID: record.NewID,
+		Timeout: cfg.Gateway.CallTimeout, MaxTimeout: cfg.Gateway.MaxCallTimeout, Logger: o.Logger,
+	})
+	if !o.Start {
+		return g, nil
+	}
+	for _, m := range g.members {
+		if m.server != nil && !m.lazy {
+			m.server.Ensure()
+		}
+	}
+	if err := g.requireStarted(ctx); err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	return g, nil
+}
+
+// load reads the configuration, or makes that of the built-in pool.
+func (o *Options) load() (*config.Config, error) {
+	names := make([]string, 0, len(o.Bundled))
+	keyless := []string{}
+	for _, b := range o.Bundled {
+		names = append(names, b.Name)
+		if b.Keyless {
+			keyless = append(keyless, b.Name)
+		}
+	}
+	if o.Config == "" {
+		return config.BuiltIn(keyless), nil
+	}
+	return config.Load(config.Source{Path: o.Config, Env: o.Env, Bundled: names})
+}
+
+// requireStarted waits for the required servers where the configuration wants
+// their failure to count.
+func (g *Gateway) requireStarted(ctx context.Context) error {
+	if g.cfg.FailSilently {
+		return nil
+	}
+	var errs []error
+	for _, m := range g.members {
+		if !m.required {
+			continue
+		}
+		if err := m.await(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("required server %s: %w", m.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Close stops all servers and waits for them, side by side. Calls in flight fail.
+func (g *Gateway) Close() error {
+	g.once.Do(func() {
+		var wg sync.WaitGroup
+		errs := make([]error, len(g.members))
+		for i, m := range g.members {
+			if m.server != nil {
+				wg.Go(func() { errs[i] = m.server.Close() })
+			}
+		}
+		wg.Wait()
+		g.cancel()
+		g.tasks.Wait()
+		g.events.close()
+		g.closed = errors.Join(errors.Join(errs...), g.spawner.Close())
+	})
+	return g.closed
+}
+
+// version returns the version of this module in the running program.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "0.1.0-dev"
+}
+
+// Settings are what front ends need of the section `gateway` of the configuration.
+type Settings struct {
+	Listen       string // address of the gateway
+	AllowedHosts []string
+	MaxBodyBytes int64
+	CallTimeout  time.Duration
+}
+
+// Settings returns the settings of the front ends.
+func (g *Gateway) Settings() Settings {
+	return Settings{
+		Listen: g.cfg.Gateway.Listen, AllowedHosts: g.cfg.Gateway.AllowedHosts,
+		MaxBodyBytes: g.cfg.Gateway.MaxBodyBytes, CallTimeout: g.cfg.Gateway.CallTimeout,
+	}
+}
