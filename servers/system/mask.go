@@ -1,0 +1,137 @@
+package system
+
+import (
+	"regexp"
+	"strings"
+)
+
+// A command line is where people leave passwords, and an answer of a tool goes
+// to a model, a record and perhaps a log. So what looks like a secret is masked,
+// by the name that it is given (--password=x, TOKEN=x, "secret": "x"), by the
+// option that it follows (-u user:x, mysql -px) and by its own form (sk-…, a JWT,
+// user:x@ in an address). It is better to mask a harmless word than to miss one.
+
+const masked = "•••"
+
+// secretName matches the end of the name of a setting that holds a secret.
+const secretName = `(?:pass(?:word|wd|phrase|code)?|pwd|secret(?:s)?|token(?:s)?|api[_-]?key|access[_-]?key(?:[_-]?id)?|secret[_-]?key|` +
+	`private[_-]?key|encryption[_-]?key|signing[_-]?key|license[_-]?key|account[_-]?key|shared[_-]?key|master[_-]?key|auth(?:orization)?|credential(?:s)?|` +
+	`bearer|cookie|session[_-]?id|connection[_-]?string|conn[_-]?str|dsn|sas|signature|sig|otp|pin|psk|salt|jwt|key)`
+
+// settingName matches the whole name of such a setting, such as db.password,
+// MYSQL_PWD or clientSecret.
+const settingName = `(?:[a-z0-9_.-]*[_.-])?(?:[a-z0-9]*(?:password|passwd|pwd|secret|token|apikey|credential)|` + secretName + `)`
+
+var (
+	// secretOption matches an option whose value is the next argument.
+	secretOption = regexp.MustCompile(`(?i)^[-/]{1,2}` + settingName + `$`)
+
+	// assigned matches name=value and name: value, also inside an address, a shell
+	// command or a JSON object. The value goes on to the next space or quote: in an
+	// address that hides what follows, but a password may hold any other sign.
+	assigned = regexp.MustCompile(`(?i)((?:^|[^a-z0-9])` + settingName + `["']?\s*[=:]\s*)` +
+		`("(?:[^"\\]|\\.)*"|'[^']*'|(?:basic|bearer|token|digest)\s+[^\s"']+|["'][^\s]*|[^\s"']+)`)
+
+	// spaced matches an option and its value in one argument, as in sh -c.
+	spaced = regexp.MustCompile(`(?i)((?:^|\s)--?` + settingName + `\s+)("(?:[^"\\]|\\.)*"|'[^']*'|[^\s]+)`)
+
+	// whole matches an argument that is nothing but an assignment.
+	whole = regexp.MustCompile(`(?is)^([-/]{0,2}` + settingName + `[=:])(.+)$`)
+
+	// userinfo matches what stands before @ in an address.
+	userinfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)([^\s/@:?#]*)(?::(\S*))?@`)
+
+	// scheme matches a credential after the name of its scheme.
+	scheme = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}`)
+
+	// formed matches secrets that are known by their own form.
+	formed = regexp.MustCompile(`\b(?:sk-[A-Za-z0-9_-]{16,}|sk_(?:live|test)_[A-Za-z0-9]{10,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|` +
+		`glpat-[A-Za-z0-9_-]{16,}|xox[a-z]-[A-Za-z0-9-]{10,}|AKIA[A-Z0-9]{12,}|ASIA[A-Z0-9]{12,}|AIza[A-Za-z0-9_-]{30,}|hf_[A-Za-z0-9]{20,}|` +
+		`npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{30,}|dop_v1_[a-f0-9]{30,}|hvs\.[A-Za-z0-9_-]{20,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?)|` +
+		`-----BEGIN [A-Z ]*PRIVATE KEY-----.*`)
+
+	// attached matches programs that take a password attached to -p, or after -p or -a.
+	attached = regexp.MustCompile(`(?i)^(?:mysql|mariadb|mongo|redis-|sshpass|psql|7z|zip|unzip|rar|smbclient|ldap)`)
+)
+
+// commandLine returns the command line of a program as an answer may show it:
+// masked, on one line, and of at most 1200 characters.
+func commandLine(program string, args []string) string {
+	out := make([]string, 0, len(args))
+	for i, a := range args {
+		before := ""
+		if i > 0 {
+			before = args[i-1]
+		}
+		out = append(out, maskArgument(program, before, a))
+	}
+	return plain(strings.TrimSpace(strings.Join(out, " ")), 1200)
+}
+
+// maskArgument returns one argument with its secrets masked; before is the
+// argument that stands before it.
+func maskArgument(program, before, a string) string {
+	if takesSecret(program, before) && a != "" && !strings.HasPrefix(a, "--") {
+		return masked
+	}
+	if before == "-u" || before == "--user" || before == "--proxy-user" || before == "-U" {
+		if user, _, ok := strings.Cut(a, ":"); ok && !strings.Contains(a, "://") {
+			return user + ":" + masked
+		}
+	}
+	if user, _, ok := strings.Cut(a, ":"); ok && strings.HasPrefix(a, "-u") && strings.HasPrefix(program, "curl") {
+		return user + ":" + masked
+	}
+	if m := whole.FindStringSubmatch(a); m != nil {
+		return m[1] + masked
+	}
+	if attached.MatchString(program) && len(a) > 2 && (strings.HasPrefix(a, "-p") || strings.HasPrefix(a, "-a")) && !strings.HasPrefix(a, "-port") {
+		return a[:2] + masked
+	}
+	if strings.HasSuffix(before, "c") && strings.HasPrefix(before, "-") && strings.Contains(a, " ") {
+		return maskScript(maskText(a))
+	}
+	return maskText(a)
+}
+
+// maskScript returns the text of sh -c with its words masked like arguments: a
+// program is the first word, and the one after a word such as && or sudo.
+func maskScript(s string) string {
+	words := strings.Split(s, " ")
+	program, before := "", ""
+	for i, w := range words {
+		switch before {
+		case "", "&&", "||", "|", ";", "&", "sudo", "exec", "env", "then", "do":
+			program = w[strings.LastIndexByte(w, '/')+1:]
+		}
+		words[i], before = maskArgument(program, before, w), w
+	}
+	return strings.Join(words, " ")
+}
+
+func takesSecret(program, option string) bool {
+	if secretOption.MatchString(option) {
+		return true
+	}
+	switch option {
+	case "-p", "-a", "-w":
+		return attached.MatchString(program)
+	case "-pass", "-passin", "-passout", "-k", "-K":
+		return strings.HasPrefix(program, "openssl")
+	}
+	return false
+}
+
+func maskText(s string) string {
+	s = formed.ReplaceAllString(s, masked)
+	s = userinfo.ReplaceAllStringFunc(s, func(m string) string {
+		g := userinfo.FindStringSubmatch(m)
+		if g[3] == "" { // a token alone, or a user without a password
+			return g[1] + masked + "@"
+		}
+		return g[1] + g[2] + ":" + masked + "@"
+	})
+	s = spaced.ReplaceAllString(s, "${1}"+masked)
+	s = scheme.ReplaceAllString(s, "$1 "+masked)
+	return assigned.ReplaceAllString(s, "${1}"+masked)
+}

@@ -1,0 +1,143 @@
+// Package system is the bundled server "system": a look at the machine that it
+// runs on. It reads load, memory, disks, processes, sockets and the sizes of
+// directories, on Linux, macOS and Windows, and changes nothing.
+//
+//	srv, err := system.New(system.Options{ScanRoots: []string{"/var", "/srv"}})
+//
+// Rules that all its tools keep:
+//
+//   - A processor share is measured over an interval (sample), never read from a
+//     first sample, which would be zero.
+//   - What cannot be read (a partition that is gone, a process of somebody else)
+//     is left out, and where that matters the answer says so.
+//   - No answer grows without bound: each table is cut to the characters that
+//     Meta declares for its tool, and says what it left out.
+//   - Nothing shows the environment of a process, and what looks like a secret in
+//     its command line is masked (mask.go).
+package system
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// sample is how long a processor share is measured.
+const sample = time.Second
+
+// Options are the settings of the server. The zero value is useful.
+type Options struct {
+	ScanRoots []string `json:"scan_roots,omitempty" jsonschema:"directories that scan_dir_usage and find_large_files may look into; default: every directory that this process can read"`
+}
+
+type server struct {
+	scanRoots []string // absolute and free of symbolic links; none: everything
+}
+
+// New returns the server. It fails where a directory of ScanRoots does not exist.
+func New(o Options) (*mcp.Server, error) {
+	roots, err := resolveRoots(o.ScanRoots)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{scanRoots: roots}
+	srv := mcp.NewServer(&mcp.Implementation{Name: "tenon-system", Title: "System", Version: "1.0.0"},
+		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{}})
+	addOverview(srv)
+	addLoad(srv)
+	addTop(srv)
+	addProcess(srv)
+	addNetwork(srv)
+	s.addScan(srv)
+	return srv, nil
+}
+
+// Meta returns what is declared of each tool, by its name.
+func Meta() map[string]tool.Meta {
+	m := map[string]tool.Meta{}
+	for _, e := range []struct {
+		name     string
+		maxChars int
+		hint     string
+	}{
+		{"get_local_system_overview", overviewChars, "system overview host machine os cpu memory disk health 系统概览 主机 巡检"},
+		{"get_local_cpu_memory", cpuMemoryChars, "cpu memory usage load cores ram 处理器 内存 使用率"},
+		{"get_local_disk_usage", diskChars, "disk usage space partition full storage 磁盘 空间 分区"},
+		{"list_top_processes", topChars, "top processes cpu memory hog ps 进程 占用 排行"},
+		{"get_load_average", loadChars, "load average pressure psi stall saturation 负载 压力"},
+		{"get_process_detail", processChars, "process detail pid threads files children command 进程 详情"},
+		{"get_local_network_status", networkChars, "network interfaces traffic errors connections 网卡 流量 连接数"},
+		{"list_listening_ports", portsChars, "listening ports sockets netstat ss lsof 监听 端口"},
+		{"scan_dir_usage", scanChars, "directory size du disk usage folder largest 目录 大小"},
+		{"find_large_files", largeChars, "large big files find disk space 大文件 查找"},
+	} {
+		m[e.name] = tool.Meta{
+			Registered: true, ReadOnly: true, ConcurrencySafe: true, Idempotent: true,
+			SideEffect: tool.EffectNone, RiskLevel: tool.RiskLow,
+			MaxResultChars: e.maxChars, SearchHint: e.hint,
+		}
+	}
+	return m
+}
+
+// spec is the part of a tool's definition that differs between the tools here.
+type spec struct {
+	name, title, description string
+	defaults                 map[string]any // of input properties
+}
+
+// definition returns the tool that sp describes, with In as its input.
+// It panics where a default names no property, as mcp.AddTool does on a bad tool.
+func definition[In any](sp spec) *mcp.Tool {
+	schema, err := jsonschema.For[In](nil)
+	if err != nil {
+		panic(err)
+	}
+	for name, value := range sp.defaults {
+		b, err := json.Marshal(value)
+		if err != nil {
+			panic(err)
+		}
+		schema.Properties[name].Default = b
+	}
+	no := false
+	return &mcp.Tool{
+		Name: sp.name, Description: sp.description, InputSchema: schema,
+		Annotations: &mcp.ToolAnnotations{Title: sp.title, ReadOnlyHint: true, DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &no},
+	}
+}
+
+// add registers a tool whose answer is a text.
+func add[In any](srv *mcp.Server, sp spec, answer func(context.Context, In) (string, error)) {
+	mcp.AddTool(srv, definition[In](sp), func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+		s, err := answer(ctx, in)
+		if err != nil {
+			return nil, nil, err
+		}
+		return text(s), nil, nil
+	})
+}
+
+type noInput struct{}
+
+func text(s string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
+}
+
+// pause waits for d. The error says that the caller gave up before.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return errors.New("canceled while measuring")
+	case <-t.C:
+		return nil
+	}
+}
