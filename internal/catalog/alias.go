@@ -29,45 +29,53 @@ const (
 	aliasBreak = "__"
 )
 
+// hashed is a tool with the hashed alias that it has as long as no other tool
+// has the same.
+type hashed struct {
+	tool  *tool.Tool
+	alias string
+}
+
 // Alias returns the tool of that alias.
 func (s *Snapshot) Alias(alias string) (*tool.Tool, bool) {
-	t, ok := s.aliases[alias]
-	return t, ok
+	if t, ok := s.aliases[alias]; ok {
+		return t, true
+	}
+	server, name, _ := strings.Cut(alias, aliasBreak)
+	id := tool.ID{Server: server, Name: name}
+	if _, ok := plainAlias(id); !ok {
+		return nil, false
+	}
+	return s.Find(id)
 }
 
 // AliasOf returns the alias of a tool of the snapshot, or "" for any other.
 func (s *Snapshot) AliasOf(t *tool.Tool) string {
-	p, i := s.at(t.ID)
-	if p == nil {
+	if p, _ := s.at(t.ID); p == nil {
 		return ""
+	}
+	if alias, ok := plainAlias(t.ID); ok {
+		return alias
 	}
 	if alias, ok := s.long[t.ID]; ok {
 		return alias
 	}
-	return p.aliases[i]
+	return hashedAlias(t.ID, shortHash)
 }
 
 // assignAliases fills in aliases and long.
 func (s *Snapshot) assignAliases() {
-	var taken map[string][]*tool.Tool // by an alias that several would have
+	sharing := make(map[string][]*tool.Tool) // by short alias
 	for _, p := range s.parts {
-		for i, alias := range p.aliases {
-			first, dup := s.aliases[alias]
-			if !dup {
-				s.aliases[alias] = &p.tools[i]
-				continue
-			}
-			if taken == nil {
-				taken = make(map[string][]*tool.Tool)
-			}
-			if taken[alias] == nil {
-				taken[alias] = append(taken[alias], first)
-			}
-			taken[alias] = append(taken[alias], &p.tools[i])
+		for _, h := range p.hashed {
+			sharing[h.alias] = append(sharing[h.alias], h.tool)
 		}
 	}
-	for alias, tools := range taken {
-		delete(s.aliases, alias)
+	for alias, tools := range sharing {
+		if len(tools) == 1 {
+			s.aliases[alias] = tools[0]
+			continue
+		}
 		if s.long == nil {
 			s.long = make(map[tool.ID]string)
 		}
@@ -78,16 +86,10 @@ func (s *Snapshot) assignAliases() {
 	}
 }
 
-// shortAlias returns the alias of a tool that has it to itself.
-func shortAlias(id tool.ID) string {
-	if plain := id.Server + aliasBreak + id.Name; isPlain(id, plain) {
-		return plain
-	}
-	return hashedAlias(id, shortHash)
-}
-
-func isPlain(id tool.ID, alias string) bool {
-	return len(alias) <= maxAlias &&
+// plainAlias returns the plain alias of a tool, if it has one.
+func plainAlias(id tool.ID) (string, bool) {
+	alias := id.Server + aliasBreak + id.Name
+	return alias, len(alias) <= maxAlias &&
 		strings.Index(alias, aliasBreak) == len(id.Server) &&
 		allAliasBytes(alias) &&
 		!endsInHash(alias, shortHash) && !endsInHash(alias, longHash)

@@ -12,7 +12,7 @@ import (
 // The constants of BM25: how fast repeated words stop counting, and how much
 // long texts are held back.
 const (
-	bm25k = 1.2
+	bm25k = 1.6
 	bm25b = 0.75
 )
 
@@ -94,18 +94,7 @@ func (s *Snapshot) addTerm(found []found, bit int, term string, mean float64) {
 }
 
 func (s *Snapshot) hits(found []found, query []queryTerm, limit int) []Hit {
-	var best []int
-	for i := range found {
-		if found[i].terms != 0 {
-			best = append(best, i)
-		}
-	}
-	slices.SortFunc(best, func(a, b int) int {
-		return cmp.Or(cmp.Compare(found[b].score, found[a].score), cmp.Compare(a, b))
-	})
-	if limit > 0 {
-		best = best[:min(len(best), limit)]
-	}
+	best := bestOf(found, limit)
 	hits := make([]Hit, len(best))
 	for k, i := range best {
 		hits[k] = Hit{Tool: s.tools[i], Score: found[i].score}
@@ -116,6 +105,35 @@ func (s *Snapshot) hits(found []found, query []queryTerm, limit int) []Hit {
 		}
 	}
 	return hits
+}
+
+// bestOf returns the places of those that have any word of the query, best
+// first: at most limit of them where it is above 0. Most searches want a few of
+// thousands, so only those few are kept in order.
+func bestOf(found []found, limit int) []int {
+	var best []int
+	byScore := func(i, j int) int {
+		return cmp.Or(cmp.Compare(found[j].score, found[i].score), cmp.Compare(i, j))
+	}
+	for i := range found {
+		switch {
+		case found[i].terms == 0:
+			continue
+		case limit <= 0:
+			best = append(best, i)
+			continue
+		case len(best) == limit && found[i].score <= found[best[limit-1]].score:
+			continue
+		case len(best) == limit:
+			best = best[:limit-1]
+		}
+		at, _ := slices.BinarySearchFunc(best, i, byScore)
+		best = slices.Insert(best, at, i)
+	}
+	if limit <= 0 {
+		slices.SortFunc(best, byScore)
+	}
+	return best
 }
 
 // An index holds the terms of one server's tools.
@@ -132,27 +150,40 @@ type posting struct {
 
 func newIndex(p *part) index {
 	x := index{postings: make(map[string][]posting), lengths: make([]float32, len(p.tools))}
+	stems := make(map[string]string) // most words come many times
+	counts := make(map[string]float32)
 	for i := range p.tools {
-		t := &p.tools[i]
-		counts := make(map[string]float32)
-		add := func(text string, weight float32) {
-			for term := range terms(text) {
+		countTerms(&p.tools[i], stems, counts)
+		for term, weight := range counts {
+			x.postings[term] = append(x.postings[term], posting{int32(i), weight})
+			x.lengths[i] += weight // whole numbers: the same sum in any order
+		}
+		x.length += float64(x.lengths[i])
+		clear(counts)
+	}
+	return x
+}
+
+// countTerms adds to counts how often each term stands in t, weighted.
+func countTerms(t *tool.Tool, stems map[string]string, counts map[string]float32) {
+	add := func(text string, weight float32) {
+		for word := range searchWords(text) {
+			term, ok := stems[word]
+			if !ok {
+				term = termOf(word)
+				stems[word] = term
+			}
+			if term != "" {
 				counts[term] += weight
 			}
 		}
-		add(p.server, weightServer)
-		add(t.Name, weightName)
-		add(t.Title, weightTitle)
-		add(t.Description, weightDescription)
-		add(t.Meta.SearchHint, weightHint)
-		schemaTexts(t.Schema, func(text string) { add(text, weightSchema) })
-		for term, weight := range counts {
-			x.postings[term] = append(x.postings[term], posting{int32(i), weight})
-			x.lengths[i] += weight
-		}
-		x.length += float64(x.lengths[i])
 	}
-	return x
+	add(t.Server, weightServer)
+	add(t.Name, weightName)
+	add(t.Title, weightTitle)
+	add(t.Description, weightDescription)
+	add(t.Meta.SearchHint, weightHint)
+	schemaTexts(t.Schema, func(text string) { add(text, weightSchema) })
 }
 
 // schemaTexts calls visit with the names of all properties in a JSON schema, at

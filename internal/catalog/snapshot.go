@@ -15,21 +15,20 @@ type Snapshot struct {
 	blacklist blacklist
 
 	tools   []*tool.Tool
-	names   map[string][]*tool.Tool
-	aliases map[string]*tool.Tool
-	long    map[tool.ID]string // the aliases of tools whose short one was not unique
+	aliases map[string]*tool.Tool // the hashed ones; plain ones are read instead
+	long    map[tool.ID]string    // of tools whose short alias was not unique
 }
 
 // A part is one server's share. It is made when the server's list arrives and
 // stays the same in all snapshots until the next list, with everything that can
 // be known from it alone.
 type part struct {
-	server  string
-	words   string // the server's name in lower-cased words
-	tools   []tool.Tool
-	place   map[string]int // of each tool, in tools
-	aliases []string       // of each tool, as long as no other has the same
-	folded  []string       // each tool's name in lower-cased words
+	server string
+	words  string // the server's name in lower-cased words
+	tools  []tool.Tool
+	place  map[string]int // of each tool, in tools
+	folded []string       // each tool's name in lower-cased words
+	hashed []hashed       // the tools that have no plain alias
 
 	indexing sync.Once // guards index, which only a search needs
 	index    index
@@ -38,14 +37,16 @@ type part struct {
 func newPart(server string, tools []tool.Tool) *part {
 	p := &part{
 		server: server, words: foldName(server), tools: tools,
-		place:   make(map[string]int, len(tools)),
-		aliases: make([]string, len(tools)),
-		folded:  make([]string, len(tools)),
+		place:  make(map[string]int, len(tools)),
+		folded: make([]string, len(tools)),
 	}
 	for i := range tools {
-		p.place[tools[i].Name] = i
-		p.aliases[i] = shortAlias(tools[i].ID)
-		p.folded[i] = foldName(tools[i].Name)
+		t := &tools[i]
+		p.place[t.Name] = i
+		p.folded[i] = foldName(t.Name)
+		if _, ok := plainAlias(t.ID); !ok {
+			p.hashed = append(p.hashed, hashed{t, hashedAlias(t.ID, shortHash)})
+		}
 	}
 	return p
 }
@@ -58,14 +59,11 @@ func newSnapshot(c *Catalog, parts []*part) *Snapshot {
 	s := &Snapshot{
 		servers: c.servers, place: c.place, parts: parts, blacklist: c.blacklist,
 		tools:   make([]*tool.Tool, 0, n),
-		names:   make(map[string][]*tool.Tool, n),
-		aliases: make(map[string]*tool.Tool, n),
+		aliases: make(map[string]*tool.Tool),
 	}
 	for _, p := range parts {
 		for i := range p.tools {
-			t := &p.tools[i]
-			s.tools = append(s.tools, t)
-			s.names[t.Name] = append(s.names[t.Name], t)
+			s.tools = append(s.tools, &p.tools[i])
 		}
 	}
 	s.assignAliases()
@@ -112,8 +110,16 @@ func (s *Snapshot) at(id tool.ID) (*part, int) {
 }
 
 // WithName returns the tools of that exact name on all servers, in the order of
-// the configuration.
-func (s *Snapshot) WithName(name string) []*tool.Tool { return s.names[name] }
+// the configuration. It costs one look-up for each server.
+func (s *Snapshot) WithName(name string) []*tool.Tool {
+	var tools []*tool.Tool
+	for _, p := range s.parts {
+		if i, ok := p.place[name]; ok {
+			tools = append(tools, &p.tools[i])
+		}
+	}
+	return tools
+}
 
 // Blacklisted reports whether the blacklist covers id, whether or not there is
 // such a tool.

@@ -4,6 +4,9 @@ import (
 	"iter"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/blevesearch/snowballstem"
+	"github.com/blevesearch/snowballstem/english"
 )
 
 type queryTerm struct {
@@ -15,40 +18,49 @@ type queryTerm struct {
 func queryTerms(words string) []queryTerm {
 	var query []queryTerm
 	seen := make(map[string]bool)
-	for term, word := range terms(words) {
-		if seen[term] || len(query) == maxTerms {
+	for word := range searchWords(words) {
+		term := termOf(word)
+		if term == "" || seen[term] {
 			continue
 		}
 		seen[term] = true
 		query = append(query, queryTerm{term, word})
+		if len(query) == maxTerms {
+			break
+		}
 	}
 	return query
 }
 
-// terms yields what a text is found by, each with the word that it came from:
-// words in lower case without their endings, and without those that are in
-// every text; of Chinese, Japanese and Korean each two neighbouring characters.
-func terms(text string) iter.Seq2[string, string] {
-	return func(yield func(term, word string) bool) {
+// searchWords yields the words that a text is found by: its words, in the script
+// that they are in; of Chinese, Japanese and Korean each two neighbouring
+// characters, since it does not say where words end.
+func searchWords(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
 		for word := range splitWords(text) {
 			for run := range scriptRuns(word) {
-				first, _ := utf8.DecodeRuneInString(run)
-				if isCJK(first) {
-					if !bigrams(run, yield) {
+				if first, _ := utf8.DecodeRuneInString(run); !isCJK(first) {
+					if !yield(run) {
 						return
 					}
 					continue
 				}
-				term := strings.ToLower(run)
-				if stopWords[term] {
-					continue
-				}
-				if !yield(stem(term), run) {
+				if !bigrams(run, yield) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// termOf returns what a word is found by: without capitals and ending, so that
+// "Listing" finds "lists". It is empty for a word that stands in every text.
+func termOf(word string) string {
+	word = strings.ToLower(word)
+	if stopWords[word] {
+		return ""
+	}
+	return stem(word)
 }
 
 // scriptRuns yields the pieces of a word that are all CJK or all not.
@@ -71,10 +83,10 @@ func scriptRuns(word string) iter.Seq[string] {
 }
 
 // bigrams yields each two neighbouring characters of run, or the only one.
-func bigrams(run string, yield func(term, word string) bool) bool {
+func bigrams(run string, yield func(string) bool) bool {
 	_, n := utf8.DecodeRuneInString(run)
 	if n == len(run) {
-		return yield(run, run)
+		return yield(run)
 	}
 	for i := 0; ; {
 		_, a := utf8.DecodeRuneInString(run[i:])
@@ -82,22 +94,19 @@ func bigrams(run string, yield func(term, word string) bool) bool {
 			return true
 		}
 		_, b := utf8.DecodeRuneInString(run[i+a:])
-		if pair := run[i : i+a+b]; !yield(pair, pair) {
+		if !yield(run[i : i+a+b]) {
 			return false
 		}
 		i += a
 	}
 }
 
-// stem takes the commonest English endings off.
+// stem returns the lower-cased word w without its English ending. Words of other
+// languages come out changed at worst in the same way wherever they stand.
 func stem(w string) string {
-	switch {
-	case len(w) > 4 && strings.HasSuffix(w, "ies"):
-		return w[:len(w)-3] + "y"
-	case len(w) > 3 && strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss") && !strings.HasSuffix(w, "us"):
-		return w[:len(w)-1]
-	}
-	return w
+	env := snowballstem.NewEnv(w)
+	english.Stem(env)
+	return env.Current()
 }
 
 // stopWords are words that say nothing of what a tool does: those of every

@@ -1,0 +1,170 @@
+package catalog_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/tenon-mcp/tenon/internal/catalog"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+type searchFile struct {
+	Tools map[string][]json.RawMessage
+	Hints map[string]string
+	Cases []struct {
+		Search, First string
+		Missing       []string // checked where it is given
+	}
+}
+
+// searchPool returns the pool of testdata/search.json.
+func searchPool(tb testing.TB) (*catalog.Snapshot, searchFile) {
+	tb.Helper()
+	raw, err := os.ReadFile("testdata/search.json")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var in searchFile
+	if err := json.Unmarshal(raw, &in); err != nil {
+		tb.Fatal(err)
+	}
+	o := catalog.Options{Meta: func(t *tool.Tool) tool.Meta { return tool.Meta{SearchHint: in.Hints[t.ID.String()]} }}
+	for server := range in.Tools {
+		o.Servers = append(o.Servers, server)
+	}
+	slices.Sort(o.Servers)
+	c := newCatalog(tb, o)
+	for server, list := range in.Tools {
+		var tools []tool.Tool
+		for _, raw := range list {
+			parsed, err := catalog.Parse(raw)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			tools = append(tools, parsed)
+		}
+		c.Set(server, tools)
+	}
+	return c.Snapshot(), in
+}
+
+func TestSearch(t *testing.T) {
+	s, in := searchPool(t)
+	for _, tc := range in.Cases {
+		t.Run(tc.Search, func(t *testing.T) {
+			hits := s.Search(tc.Search, 3)
+			if tc.First == "" {
+				if len(hits) > 0 {
+					t.Errorf("found %s, want nothing", hits[0].Tool.ID)
+				}
+				return
+			}
+			if len(hits) == 0 || hits[0].Tool.ID.String() != tc.First {
+				t.Fatalf("found %s, want first %s", hitIDs(hits), tc.First)
+			}
+			if tc.Missing != nil && !slices.Equal(hits[0].Missing, tc.Missing) {
+				t.Errorf("missing %q, want %q", hits[0].Missing, tc.Missing)
+			}
+		})
+	}
+}
+
+func hitIDs(hits []catalog.Hit) []string {
+	ids := make([]string, len(hits))
+	for i, h := range hits {
+		ids[i] = h.Tool.ID.String()
+	}
+	return ids
+}
+
+func TestSearchKeepsTheLimit(t *testing.T) {
+	s, _ := searchPool(t)
+	const words = "list files, meetings, containers and alerts of a document"
+	all := s.Search(words, 0)
+	if len(all) < 8 {
+		t.Fatalf("found only %s", hitIDs(all))
+	}
+	for limit := 1; limit <= len(all)+1; limit++ {
+		want := hitIDs(all[:min(limit, len(all))])
+		if got := hitIDs(s.Search(words, limit)); !slices.Equal(got, want) {
+			t.Errorf("the best %d are %s, want %s", limit, got, want)
+		}
+	}
+}
+
+func TestEqualHitsComeInOrder(t *testing.T) {
+	c := newCatalog(t, catalog.Options{Servers: []string{"north", "east"}})
+	for _, server := range []string{"east", "north"} {
+		c.Set(server, []tool.Tool{
+			{ID: tool.ID{Name: "z"}, Description: "something"}, {ID: tool.ID{Name: "y"}, Description: "something"},
+		})
+	}
+	for _, limit := range []int{0, 2, 3, 4} {
+		want := []string{"north/z", "north/y", "east/z", "east/y"}
+		if limit > 0 {
+			want = want[:limit]
+		}
+		if got := hitIDs(c.Snapshot().Search("something", limit)); !slices.Equal(got, want) {
+			t.Errorf("limit %d: %s, want %s", limit, got, want)
+		}
+	}
+}
+
+// The index of a list must go with the list.
+func TestSearchFollowsTheLists(t *testing.T) {
+	c := newCatalog(t, catalog.Options{Servers: []string{"a", "b"}})
+	if hits := c.Snapshot().Search("apple", 0); len(hits) != 0 {
+		t.Errorf("an empty pool has %s", hitIDs(hits))
+	}
+	c.Set("a", named(t, "apple"))
+	old := c.Snapshot()
+	old.Search("apple", 0)
+	c.Set("b", named(t, "apple_tree"))
+	c.Set("a", named(t, "pear"))
+	if got := hitIDs(c.Snapshot().Search("apple", 0)); !slices.Equal(got, []string{"b/apple_tree"}) {
+		t.Errorf("found %s, want b/apple_tree", got)
+	}
+	if got := hitIDs(old.Search("apple", 0)); !slices.Equal(got, []string{"a/apple"}) {
+		t.Errorf("the old snapshot finds %s, want a/apple", got)
+	}
+}
+
+func TestSearchTakesAnyWords(t *testing.T) {
+	s, _ := searchPool(t)
+	rapid.Check(t, func(t *rapid.T) {
+		words := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-zéß读日ー 's_-]{0,40}`)).Draw(t, "words")
+		last := math.Inf(1)
+		for _, h := range s.Search(words, 0) {
+			if h.Score <= 0 || h.Score > last || math.IsNaN(h.Score) {
+				t.Fatalf("%s scores %v after %v", h.Tool.ID, h.Score, last)
+			}
+			last = h.Score
+			for _, w := range h.Missing {
+				if !strings.Contains(words, w) {
+					t.Fatalf("missing %q, which is not in %q", w, words)
+				}
+			}
+		}
+	})
+}
+
+func TestLongSearchIsBounded(t *testing.T) {
+	s, _ := searchPool(t)
+	long := strings.Repeat("docker container logs ", 10_000)
+	for i := range 1000 {
+		long += " word" + strings.Repeat("x", i%50)
+	}
+	hits := s.Search(long, 1)
+	if len(hits) != 1 || hits[0].Tool.ID.String() != "docker/docker_logs" {
+		t.Fatalf("found %s", hitIDs(hits))
+	}
+	if n := len(hits[0].Missing); n == 0 || n > 64 {
+		t.Errorf("%d words are missing, want some of at most 64", n)
+	}
+}
