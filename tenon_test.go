@@ -346,3 +346,13 @@ func runEverything(t *testing.T, path, mode string) int {
 		<-time.After(50 * time.Millisecond)
 	}
 }
+
+// goEnv returns a setting of the go command.
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", name).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}

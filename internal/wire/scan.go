@@ -276,7 +276,7 @@ func (s *scanner) lookup() int {
 
 func (s *scanner) closeLiteral(end int) error {
 	if s.n <= len(s.text) && !validLiteral(s.text[:s.n]) {
-		return fmt.Errorf("invalid literal %q at byte %d", s.text[:s.n], end-s.n)
+		return fmt.Errorf("invalid literal %q at byte %d", string(s.text[:s.n]), end-s.n)
 	}
 	if s.capture && s.depth == 1 && s.member == 0 && s.n <= len(s.text) {
 		s.scalar = append(s.scalar[:0], s.text[:s.n]...)
