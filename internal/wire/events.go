@@ -28,13 +28,14 @@ type event struct {
 	err  error    // *TooLargeError; data is only its head then
 }
 
-// message returns the message in the event, and the id of one that is too large.
+// message returns the message in the event; of an answer that is too large, its
+// id.
 func (e *event) message() (*Message, error) {
 	switch {
-	case e.err != nil && e.scan != nil:
-		return &Message{ID: e.scan.scalar}, e.err
-	case e.err != nil:
+	case e.err != nil && (e.scan == nil || e.scan.spans[2].Found()): // it has a method
 		return nil, e.err
+	case e.err != nil:
+		return &Message{ID: e.scan.scalar}, e.err
 	case e.scan != nil:
 		return e.scan.message(e.data)
 	}
@@ -321,6 +322,9 @@ func (l *eventReader) longField() error {
 		l.startScan()
 		l.startData()
 		l.addData(bytes.TrimPrefix(value, []byte{' '}))
+	}
+	if found && string(name) == "event" {
+		l.name = internEvent(value) // no name that anybody knows
 	}
 	l.begin, l.end = 0, 0
 	var piece []byte

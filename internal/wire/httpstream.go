@@ -88,6 +88,9 @@ func (h *HTTP) take(e *event) (*Message, error) {
 		return m, err
 	case m.IsAnswer():
 		return m, nil
+	case m.IsRequest() && h.heads.Load().modern: // a modern server asks within its answers
+		h.garbage(e.head(), errAsked)
+		return nil, nil
 	}
 	h.dispatch(m)
 	return nil, nil
@@ -153,6 +156,8 @@ func permanent(err error) bool {
 	_, rpc := errors.AsType[*Error](err)
 	return rpc || errors.Is(err, errNoStream) || errors.Is(err, ErrSessionLost)
 }
+
+var errAsked = errors.New("server sent a request, which its protocol version does not allow")
 
 var errNoStream = errors.New("server answered with no event stream")
 
@@ -310,10 +315,6 @@ func (h *HTTP) notifyServer(method string, params []byte) error {
 // postReply sends the answer to a request of the server.
 func (h *HTTP) postReply(id []byte, result tool.Bytes, e *Error) {
 	n := h.heads.Load()
-	if n.modern { // a modern server asks within its answers only
-		h.garbage(id, fmt.Errorf("server sent a request, which %s does not allow", n.version))
-		return
-	}
 	ctx, cancel := context.WithTimeout(h.session.ctx, replyTimeout)
 	defer cancel()
 	if err := h.post(ctx, n, n.post, replyFrame(id, result, e)); err != nil && ctx.Err() == nil {
