@@ -111,16 +111,15 @@ func (s *scanner) push(object bool) error {
 // feed reads the next piece of the text.
 func (s *scanner) feed(p []byte) error {
 	for i := 0; i < len(p); {
+		if s.depth > 1 {
+			if i = s.inner(p, i); i == len(p) {
+				break
+			}
+		}
 		switch s.state {
 		case stInString, stInKey:
 			n, closed := s.skipString(p[i:])
-			switch {
-			case s.depth != 1:
-			case s.state == stInKey:
-				s.collect(p[i : i+n])
-			case s.capture && s.member == 0 && len(s.scalar) <= maxCapture:
-				s.scalar = append(s.scalar, p[i:i+n]...)
-			}
+			s.keep(p[i : i+n])
 			i += n
 			if closed {
 				if err := s.closeString(s.off + i); err != nil {
@@ -154,6 +153,69 @@ func (s *scanner) feed(p []byte) error {
 	}
 	s.off += len(p)
 	return nil
+}
+
+// inner reads what lies within the values of the outermost object, where nothing
+// needs to be remembered, from p[i] on. It stops, without having read it, at
+// whatever is not plain: the caller's loop then sees to it.
+func (s *scanner) inner(p []byte, i int) int {
+	state := s.state
+loop:
+	for i < len(p) {
+		switch c := p[i]; state {
+		case stInString, stInKey:
+			j := bytes.IndexByte(p[i:], '"')
+			if s.escape || j < 0 || j > 0 && p[i+j-1] == '\\' {
+				break loop
+			}
+			i += j + 1
+			if state == stInKey {
+				state = stColon
+			} else {
+				state = stAfter
+			}
+			continue
+		case stValue, stFirstElem:
+			if c != '"' {
+				break loop
+			}
+			state = stInString
+		case stFirstKey, stKey:
+			if c != '"' {
+				break loop
+			}
+			state, s.n = stInKey, 0
+		case stColon:
+			if c != ':' {
+				break loop
+			}
+			state = stValue
+		case stAfter:
+			if c != ',' {
+				break loop
+			}
+			state = stValue
+			if s.object() {
+				state = stKey
+			}
+		default:
+			break loop
+		}
+		i++
+	}
+	s.state = state
+	return i
+}
+
+// keep remembers a part of a key, or of the string that is wanted itself.
+func (s *scanner) keep(p []byte) {
+	switch {
+	case s.depth != 1:
+	case s.state == stInKey:
+		s.collect(p)
+	case s.capture && s.member == 0 && len(s.scalar) <= maxCapture:
+		s.scalar = append(s.scalar, p...)
+	}
 }
 
 // token reads one byte outside of strings and literals. It reports false where

@@ -126,5 +126,11 @@ func BenchmarkParse(b *testing.B) {
 				}
 			}
 		})
+		b.Run(name+"/json.Valid", func(b *testing.B) { // what a check by the standard library costs
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				json.Valid([]byte(text))
+			}
+		})
 	}
 }
