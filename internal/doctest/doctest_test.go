@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,18 +18,22 @@ import (
 	"github.com/tenon-mcp/tenon/internal/testenv"
 )
 
-// Every example in README.md and docs does what the reader is shown.
+// Every example in README.md, in docs and in a bundled server's README.md does
+// what the reader is shown.
 func TestDocuments(t *testing.T) {
 	root := testenv.Root(t)
-	documents, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
+	documents := []string{"README.md"}
+	for _, pattern := range []string{"docs/*.md", "servers/*/README.md"} {
+		more, err := fs.Glob(os.DirFS(root), pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, more...)
 	}
-	documents = append(documents, filepath.Join(root, "README.md"))
 	bin := build(t, root, "./cmd/tenon")
 	for _, name := range documents {
-		t.Run(filepath.Base(name), func(t *testing.T) {
-			text, err := os.ReadFile(name)
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join(root, name))
 			if err != nil {
 				t.Fatal(err)
 			}
