@@ -56,4 +56,14 @@ func (p Process) ResetPeak() error {
 	return os.WriteFile(p.file("clear_refs"), []byte(resetPeak), 0)
 }
 
+// Available returns how much memory in bytes new processes may take without
+// that anything is swapped out.
+func Available() (int64, error) {
+	b, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, err
+	}
+	return ParseKB(b, "MemAvailable")
+}
+
 func (p Process) file(name string) string { return fmt.Sprintf("/proc/%d/%s", p.pid, name) }

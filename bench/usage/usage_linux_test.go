@@ -83,3 +83,10 @@ func TestEndedProcess(t *testing.T) {
 		t.Error("PeakRSS of no process: want an error")
 	}
 }
+
+func TestAvailable(t *testing.T) {
+	t.Parallel()
+	if free, err := usage.Available(); err != nil || free < 1<<20 || free > 1<<50 {
+		t.Errorf("Available = %d, %v", free, err)
+	}
+}

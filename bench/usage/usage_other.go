@@ -15,3 +15,6 @@ func (Process) PeakRSS() (int64, error) { return 0, ErrUnsupported }
 
 // ResetPeak returns ErrUnsupported.
 func (Process) ResetPeak() error { return ErrUnsupported }
+
+// Available returns ErrUnsupported.
+func Available() (int64, error) { return 0, ErrUnsupported }
