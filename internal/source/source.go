@@ -66,11 +66,13 @@ func (f *File) MistakeAt(line, column int, text, hint string) Mistake {
 // empty text is a null. Mistakes that a tree can be read past stay on its nodes;
 // the one that is returned makes the text unreadable.
 func (f *File) Parse(data []byte) (*Node, *Mistake) {
-	data = []byte(strings.TrimPrefix(string(data), "\ufeff"))
+	// A line ends where YAML says so, with \n, \r\n or \r.
+	text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(string(data), "\ufeff"))
+	data = []byte(text)
 	bad := bounded(data)
 	var root *Node
 	if bad == nil {
-		f.lines = strings.Split(string(data), "\n")
+		f.lines = strings.Split(text, "\n")
 		if f.IsJSON() {
 			root, bad = parseJSON(f, data)
 		} else {
@@ -131,7 +133,7 @@ func (f *File) excerpt(line, column int) string {
 	if line < 1 || line > len(f.lines) || column > maxExcerpt {
 		return "" // a caret that far right helps nobody
 	}
-	text := []rune(strings.TrimRight(f.lines[line-1], "\r"))
+	text := []rune(f.lines[line-1])
 	spans := f.hidden[line]
 	if f.broken {
 		// Nobody knows what is a secret here: leave the first name and the shape.

@@ -160,7 +160,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		lines := strings.Count(string(data), "\n") + 1
+		lines := strings.Count(string(data), "\n") + strings.Count(string(data), "\r") + 1
 		var walk func(*source.Node)
 		walk = func(n *source.Node) {
 			if n.Line < 0 || n.Line > lines || n.Column < 0 {
