@@ -20,8 +20,8 @@
 //
 // # How it works
 //
-// A file is parsed into a tree of nodes that know their place (yaml.go,
-// json.go). An object reads the keys of one map, collects each mistake with its
+// Package source parses a file into a tree of nodes that know their place. An
+// object reads the keys of one map, collects each mistake with its
 // place, and at the end names the keys that it does not know (object.go).
 // Sections that the rest of Tenon cannot enforce yet are refused, because a
 // guard that is ignored lets calls through (sections.go).
@@ -40,8 +40,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/source"
 	"github.com/tenon-mcp/tenon/tool"
 )
+
+// A Problem is one mistake in one place.
+type Problem = source.Problem
+
+// An Error holds every mistake that was found, by place.
+type Error = source.Error
 
 // A Source says what to load.
 type Source struct {

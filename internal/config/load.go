@@ -1,0 +1,240 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/source"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+const maxServers = 1000
+
+// Load reads the files. The error is an *Error with every mistake outside server
+// entries, and with `strict: true` every mistake. It is safe for concurrent use.
+func Load(src Source) (*Config, error) {
+	l := &loader{
+		files:   files{env: environ(src.Env), secrets: make(map[string]bool)},
+		bundled: src.Bundled,
+		names:   make(map[string]*source.Node),
+	}
+	l.cfg, _ = defaults()
+	l.cfg.Path = src.Path
+	l.main(src.Path)
+	return l.finish()
+}
+
+// A loader is one load under way: what was read so far. The readers of each
+// layout (sections, oneTools, clients) add to it.
+type loader struct {
+	files
+
+	bundled  []string
+	cfg      Config
+	entries  []*entry
+	names    map[string]*source.Node // the first entry of each name
+	warnings []source.Mistake
+	patterns []located // for checks when all servers are known
+	timeouts []limited // for checks when the gateway's limits are known
+}
+
+type located struct {
+	id tool.ID
+	at *source.Node
+}
+
+type limited struct {
+	d  time.Duration
+	at *source.Node
+}
+
+func (l *loader) warn(at *source.Node, text, hint string) {
+	l.warnings = append(l.warnings, at.Mistake(text, hint))
+}
+
+// expander returns what puts the environment into the texts of e, or of a
+// section where e is nil.
+func (l *loader) expander(e *entry) *expander {
+	x := &expander{lookup: l.lookup}
+	if e == nil {
+		return x // an address to listen on is to be seen
+	}
+	x.found = func(value string) {
+		l.secrets[value] = true
+		if !slices.Contains(e.server.hidden, value) {
+			e.server.hidden = append(e.server.hidden, value)
+		}
+	}
+	return x
+}
+
+// main reads what the source names, and .env beside it.
+func (l *loader) main(path string) {
+	file := l.newFile(path)
+	if path == "" {
+		l.fail(whole(file), "no configuration is named", "")
+		return
+	}
+	wd, err := filepath.Abs(".")
+	if err != nil {
+		l.fail(whole(file), "the working folder is unknown: "+err.Error(), "")
+		return
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		l.fail(whole(file), reason(err).Error(), "")
+		return
+	}
+	if info.IsDir() {
+		l.cfg.Dir = under(wd, path)
+		l.dotenv(path, ".")
+		l.folder(whole(file), path, wd)
+		return
+	}
+	l.cfg.Dir = under(wd, filepath.Dir(path))
+	l.dotenv(filepath.Dir(path), ".")
+	if d := l.document(file, path); d != nil {
+		l.place(d, wd)
+	}
+}
+
+// folder reads a folder: its tenon.yaml, or else its one-tool files.
+func (l *loader) folder(at *source.Node, dir, project string) {
+	own := filepath.Join(dir, mainFile)
+	if _, err := os.Stat(own); err != nil {
+		oneTools{l, project}.folder(at, dir)
+		return
+	}
+	if d := l.document(l.newFile(own), own); d != nil {
+		l.place(d, project)
+	}
+}
+
+// place puts what a document holds into the configuration. Servers of a one-tool
+// file start in the folder project.
+func (l *loader) place(d *document, project string) {
+	switch d.shape {
+	case shapeTenon:
+		sections{l, d}.read()
+	case shapeClient:
+		clients{l, workspace(d.dir())}.read(d)
+	case shapeOneTool:
+		l.add(oneTools{l, project}.read(d))
+	case shapeAgent:
+		oneTools{l, project}.agent(d, nil)
+	}
+}
+
+// add keeps entries. Of two with one name the first stays: nobody can tell which
+// of them a call means.
+func (l *loader) add(entries ...*entry) {
+	for _, e := range entries {
+		first := l.names[e.server.Name]
+		if first == nil {
+			l.names[e.server.Name] = e.key
+		} else {
+			e.double = true
+			e.mistakes = []source.Mistake{e.key.Mistake(
+				fmt.Sprintf("a server %q is there already, so this one is left out", clip(e.server.Name)),
+				fmt.Sprintf("the first is in %s:%d", first.File.Path, first.Line))}
+		}
+		l.entries = append(l.entries, e)
+	}
+}
+
+// finish checks what only the whole shows and returns it.
+func (l *loader) finish() (*Config, error) {
+	l.checkTimeouts()
+	l.checkPatterns()
+	if len(l.entries) > maxServers {
+		l.fail(l.entries[maxServers].key, fmt.Sprintf("is one of more than %d servers", maxServers), "")
+	}
+	var broken []source.Mistake
+	for _, e := range l.entries {
+		if len(e.mistakes) > 0 {
+			e.server.Err = &Error{Problems: source.Problems(e.mistakes)}
+		}
+		broken = append(broken, e.mistakes...)
+		l.keepSecrets(e.server)
+		if !e.double {
+			l.cfg.Servers = append(l.cfg.Servers, e.server)
+		}
+	}
+	l.cfg.Broken = source.Problems(broken)
+	l.cfg.Warnings = source.Problems(l.warnings)
+	l.cfg.Secrets = l.allSecrets()
+	if l.cfg.Strict || len(l.mistakes) > 0 {
+		l.mistakes = append(l.mistakes, broken...)
+	}
+	if len(l.mistakes) > 0 {
+		return nil, &Error{Problems: source.Problems(l.mistakes)}
+	}
+	cfg := l.cfg
+	return &cfg, nil
+}
+
+// checkTimeouts wants no timeout beyond the gateway's cap: it would be cut
+// without a word.
+func (l *loader) checkTimeouts() {
+	most := l.cfg.Gateway.MaxCallTimeout
+	text := func(d time.Duration) string {
+		return fmt.Sprintf("timeout %s is longer than max_call_timeout %s of the gateway", short(d), short(most))
+	}
+	for _, t := range l.timeouts {
+		if t.d > most {
+			l.fail(t.at, text(t.d), "")
+		}
+	}
+	for _, e := range l.entries {
+		if e.server.Timeout > most && !e.double {
+			e.fail("timeout", text(e.server.Timeout), "")
+		}
+	}
+}
+
+// checkPatterns tells where a rule names a server that is not there: a misspelled
+// name in a blacklist guards nothing.
+func (l *loader) checkPatterns() {
+	names := slices.Collect(maps.Keys(l.names))
+	for _, p := range l.patterns {
+		if slices.ContainsFunc(names, func(n string) bool { return matchHalf(p.id.Server, n) }) {
+			continue
+		}
+		text := fmt.Sprintf("%q names no server of this configuration", clip(p.id.String()))
+		hint := suggest(p.id.Server, names, "there are")
+		if l.cfg.Strict {
+			l.fail(p.at, text, hint)
+			continue
+		}
+		l.warn(p.at, text, hint)
+	}
+}
+
+// keepSecrets keeps what an entry's child or server is given.
+func (l *loader) keepSecrets(s Server) {
+	for _, values := range []map[string]tool.Secret{s.Env, s.Headers} {
+		for _, v := range values {
+			l.secrets[v.Reveal()] = true
+		}
+	}
+}
+
+// allSecrets returns the secrets worth hiding, the longest first, so that one
+// within another does not spoil it.
+func (l *loader) allSecrets() []tool.Secret {
+	const least = 6
+	texts := slices.Sorted(maps.Keys(l.secrets))
+	slices.SortStableFunc(texts, func(a, b string) int { return len(b) - len(a) })
+	var out []tool.Secret
+	for _, t := range texts {
+		if len(strings.TrimSpace(t)) >= least {
+			out = append(out, tool.NewSecret(t))
+		}
+	}
+	return out
+}
