@@ -296,9 +296,13 @@ func (l *eventReader) addData(p []byte) {
 	case len(l.data[last])+len(p) <= max(cap(l.data[last]), eventBuffer):
 		l.data[last] = append(l.data[last], p...)
 	default:
-		l.data = append(l.data, append(make([]byte, 0, pieceSize), p...))
+		l.data = append(l.data, append(make([]byte, 0, max(nextPiece(l.size), len(p))), p...))
 	}
 }
+
+// nextPiece returns how large the next piece of a text should be, of which n
+// bytes are there: no more is held in vain than is there.
+func nextPiece(n int64) int { return int(min(max(n, 2*eventBuffer), pieceSize)) }
 
 // startScan scans the data so far, so that the id is found even in what is too
 // large to be kept.
@@ -334,7 +338,7 @@ func (l *eventReader) longField() error {
 		case !keep:
 			piece = l.buf[:0]
 		case len(piece) == cap(piece):
-			piece = make([]byte, 0, pieceSize)
+			piece = make([]byte, 0, nextPiece(l.size))
 			l.data = append(l.data, nil)
 		}
 		n, ended, err := l.readLong(piece[len(piece):cap(piece)], isData)

@@ -329,7 +329,7 @@ func readPieces(r io.Reader, limit int64) (tool.Bytes, error) {
 		text = tool.OneOf(append(make([]byte, 0, n), (*first)[:n]...))
 	}
 	for err == nil && total <= limit {
-		piece := make([]byte, pieceSize)
+		piece := make([]byte, nextPiece(total))
 		n, err = fill(r, piece)
 		total += int64(n)
 		text = append(text, piece[:n])

@@ -81,9 +81,14 @@ func (p *peer) begin(ctx context.Context, r *Request, answer chan *Message) (con
 	return fctx, f, nil
 }
 
-// finish ends a call that begin has registered. Its context lives on.
+// finish ends a call that begin has registered. Its context lives on. Progress
+// that came on another stream than the answer is not told afterwards.
 func (p *peer) finish(f *flight) {
 	f.stop()
+	if f.progress != nil {
+		p.notices.Lock()
+		defer p.notices.Unlock()
+	}
 	p.mu.Lock()
 	delete(p.flights, f.id)
 	p.mu.Unlock()
