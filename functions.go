@@ -56,14 +56,14 @@ func AddTool[In, Out any](o *Options, f Function, fn func(ctx context.Context, i
 	}})
 }
 
-// fillFunctions makes the server of the functions, where there are any.
-func (g *Gateway) fillFunctions() error {
-	if len(g.o.functions) == 0 {
+// functions makes the server of the functions, where there are any.
+func (k maker) functions() error {
+	if len(k.o.functions) == 0 {
 		return nil
 	}
 	srv := mcp.NewServer(&mcp.Implementation{Name: functionServer, Version: version()}, nil)
 	m := &member{name: functionServer, meta: map[string]tool.Meta{}}
-	for _, f := range g.o.functions {
+	for _, f := range k.o.functions {
 		if _, twice := m.meta[f.name]; twice {
 			return fmt.Errorf("tool %s is added twice", f.name)
 		}
@@ -72,18 +72,18 @@ func (g *Gateway) fillFunctions() error {
 			return err
 		}
 	}
-	tools, err := toolsOf(g.closing, srv)
+	tools, err := toolsOf(k.closing, srv)
 	if err != nil {
 		return fmt.Errorf("server %s: %w", functionServer, err)
 	}
-	g.byName[functionServer] = m
+	k.byName[functionServer] = m
 	m.server, err = upstream.New(upstream.Options{
-		Name: functionServer, Dial: g.inProcess(srv), Tools: tools, Logger: g.log,
-		Listed: func(tools []json.RawMessage) { g.listed(m, tools) }, Changed: func() { g.changed(m.name) },
+		Name: functionServer, Dial: k.inProcess(srv), Tools: tools, Logger: k.log,
+		Listed: func(tools []json.RawMessage) { k.listed(m, tools) }, Changed: func() { k.changed(m.name) },
 	})
 	if err != nil {
 		return err
 	}
-	g.members = append(g.members, m)
+	k.members = append(k.members, m)
 	return nil
 }

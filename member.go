@@ -57,60 +57,63 @@ func (m *member) status() tool.ServerStatus {
 	return m.server.Status()
 }
 
+// A maker makes the members of a gateway.
+type maker struct{ *Gateway }
+
 // fill makes the members and the catalog.
-func (g *Gateway) fill() error {
-	names := make([]string, 0, len(g.cfg.Servers)+1)
-	for _, s := range g.cfg.Servers {
+func (k maker) fill() error {
+	names := make([]string, 0, len(k.cfg.Servers)+1)
+	for _, s := range k.cfg.Servers {
 		names = append(names, s.Name)
 		m := &member{
 			name: s.Name, since: time.Now(), err: s.Err,
 			lazy: s.Start == config.StartLazy, required: s.Required, timeout: s.Timeout,
 		}
-		g.members = append(g.members, m)
-		g.byName[s.Name] = m
+		k.members = append(k.members, m)
+		k.byName[s.Name] = m
 	}
-	if len(g.o.functions) > 0 {
-		if g.byName[functionServer] != nil {
+	if len(k.o.functions) > 0 {
+		if k.byName[functionServer] != nil {
 			return fmt.Errorf("server %q of the configuration has the name of the server for AddTool", functionServer)
 		}
 		names = append(names, functionServer)
 	}
 	var err error
-	g.catalog, err = catalog.New(catalog.Options{Servers: names, Blacklist: g.cfg.Blacklist, Meta: g.meta})
+	k.catalog, err = catalog.New(catalog.Options{Servers: names, Blacklist: k.cfg.Blacklist, Meta: k.meta})
 	if err != nil {
 		return err
 	}
-	for i := range g.cfg.Servers {
-		m := g.members[i]
+	for i := range k.cfg.Servers {
+		m := k.members[i]
 		if m.err == nil {
-			m.server, m.err = g.server(&g.cfg.Servers[i], m)
+			m.server, m.err = k.server(&k.cfg.Servers[i], m)
 		}
 		if m.err != nil {
-			g.log.Warn("server entry is broken", "server", m.name, "error", m.err)
+			k.log.Warn("server entry is broken", "server", m.name, "error", m.err)
 		}
 	}
-	return g.fillFunctions()
+	return k.functions()
 }
 
 // server makes the server of one entry.
-func (g *Gateway) server(s *config.Server, m *member) (*upstream.Server, error) {
+func (k maker) server(s *config.Server, m *member) (*upstream.Server, error) {
 	o := upstream.Options{
 		Name: s.Name, Isolation: upstream.Isolation(s.Isolation), Transport: string(s.Transport),
 		StartTimeout: s.StartTimeout, Retries: s.Retries, RetryDelay: s.RetryDelay, IdleTimeout: s.IdleTimeout,
-		MaxMessage: g.cfg.Gateway.MaxMessageBytes, Spawner: g.spawner,
-		ClientName: "tenon", ClientVersion: version(), Keep: g.o.Start,
-		Listed: func(tools []json.RawMessage) { g.listed(m, tools) }, Changed: func() { g.changed(m.name) },
-		Logger: g.log,
+		MaxMessage: k.cfg.Gateway.MaxMessageBytes, Spawner: k.spawner,
+		ClientName: "tenon", ClientVersion: version(), Keep: k.o.Start,
+		Listed: func(tools []json.RawMessage) { k.listed(m, tools) }, Changed: func() { k.changed(m.name) },
+		Logger: k.log,
 	}
 	switch {
 	case s.Bundled != "":
-		if err := g.bundled(&o, s, m); err != nil {
+		if err := k.bundled(&o, s, m); err != nil {
 			return nil, err
 		}
 	case s.Command != "":
 		o.Command = &proc.Command{
 			Path: s.Command, Args: s.Args, Dir: s.Cwd,
-			Env: proc.Environ(g.o.Env, reveal(s.Env)),
+			Env: proc.Environ(k.o.Env, reveal(s.Env)),
 		}
 	default:
 		o.URL = s.URL
@@ -132,11 +135,11 @@ func reveal(env map[string]tool.Secret) map[string]string {
 
 // bundled fills in o for a bundled server: a child process of this program, or a
 // server in this process. Its tools are known from its code.
-func (g *Gateway) bundled(o *upstream.Options, s *config.Server, m *member) error {
+func (k maker) bundled(o *upstream.Options, s *config.Server, m *member) error {
 	var b *Bundled
-	for i := range g.o.Bundled {
-		if g.o.Bundled[i].Name == s.Bundled {
-			b = &g.o.Bundled[i]
+	for i := range k.o.Bundled {
+		if k.o.Bundled[i].Name == s.Bundled {
+			b = &k.o.Bundled[i]
 		}
 	}
 	if b == nil {
@@ -151,11 +154,11 @@ func (g *Gateway) bundled(o *upstream.Options, s *config.Server, m *member) erro
 		return fmt.Errorf("bundled server %s: %w", b.Name, err)
 	}
 	m.meta = b.Meta
-	if o.Tools, err = toolsOf(g.closing, srv); err != nil {
+	if o.Tools, err = toolsOf(k.closing, srv); err != nil {
 		return fmt.Errorf("bundled server %s: %w", b.Name, err)
 	}
-	if s.InProcess || len(g.o.Executable) == 0 {
-		o.Dial = g.inProcess(srv)
+	if s.InProcess || len(k.o.Executable) == 0 {
+		o.Dial = k.inProcess(srv)
 		return nil
 	}
 	env := reveal(s.Env)
@@ -164,20 +167,20 @@ func (g *Gateway) bundled(o *upstream.Options, s *config.Server, m *member) erro
 	}
 	o.Label = upstream.Bundled
 	o.Command = &proc.Command{
-		Path: g.o.Executable[0],
-		Args: append(append([]string{}, g.o.Executable[1:]...), b.Name),
-		Dir:  s.Cwd, Env: proc.Environ(g.o.Env, env),
+		Path: k.o.Executable[0],
+		Args: append(append([]string{}, k.o.Executable[1:]...), b.Name),
+		Dir:  s.Cwd, Env: proc.Environ(k.o.Env, env),
 	}
 	return nil
 }
 
 // inProcess returns the function that connects to a server in this process.
-func (g *Gateway) inProcess(srv *mcp.Server) func(context.Context) (io.ReadWriteCloser, error) {
+func (k maker) inProcess(srv *mcp.Server) func(context.Context) (io.ReadWriteCloser, error) {
 	return func(context.Context) (io.ReadWriteCloser, error) {
 		ours, theirs := net.Pipe()
-		g.tasks.Go(func() {
+		k.tasks.Go(func() {
 			// It ends with an error when this side closes the pipe, which is how it is ended.
-			_ = srv.Run(g.closing, &mcp.IOTransport{Reader: theirs, Writer: theirs})
+			_ = srv.Run(k.closing, &mcp.IOTransport{Reader: theirs, Writer: theirs})
 			_ = theirs.Close()
 		})
 		return ours, nil
@@ -212,40 +215,40 @@ func toolsOf(ctx context.Context, srv *mcp.Server) ([]json.RawMessage, error) {
 }
 
 // listed takes the tools of a member into the catalog.
-func (g *Gateway) listed(m *member, raw []json.RawMessage) {
+func (k maker) listed(m *member, raw []json.RawMessage) {
 	tools := make([]tool.Tool, 0, len(raw))
 	for i, r := range raw {
 		t, err := catalog.Parse(r)
 		if err != nil {
-			g.log.Warn("tool is left out", "server", m.name, "index", i, "error", err)
+			k.log.Warn("tool is left out", "server", m.name, "index", i, "error", err)
 			continue
 		}
 		tools = append(tools, t)
 	}
-	dropped, changed := g.catalog.Set(m.name, tools)
+	dropped, changed := k.catalog.Set(m.name, tools)
 	for _, d := range dropped {
-		g.log.Warn("tool is left out", "server", m.name, "tool", d.Name, "error", d.Reason)
+		k.log.Warn("tool is left out", "server", m.name, "tool", d.Name, "error", d.Reason)
 	}
 	if changed {
-		g.events.send(Event{Kind: ToolsChanged, Server: m.name})
+		k.events.send(Event{Kind: ToolsChanged, Server: m.name})
 	}
 }
 
-func (g *Gateway) changed(server string) {
-	g.events.send(Event{Kind: ServerChanged, Server: server})
+func (k maker) changed(server string) {
+	k.events.send(Event{Kind: ServerChanged, Server: server})
 }
 
 // meta returns what is declared of a tool: by the bundled server, then by the
 // configuration.
-func (g *Gateway) meta(t *tool.Tool) tool.Meta {
+func (k maker) meta(t *tool.Tool) tool.Meta {
 	meta := tool.DefaultMeta()
-	m := g.byName[t.Server]
+	m := k.byName[t.Server]
 	if m != nil {
 		if declared, ok := m.meta[t.Name]; ok {
 			meta = declared
 		}
 	}
-	for _, rule := range g.cfg.Tools {
+	for _, rule := range k.cfg.Tools {
 		if rule.Match(t.ID) {
 			meta = rule.Apply(meta)
 		}

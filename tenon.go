@@ -124,7 +124,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 		record:  record.New(record.Options{}),
 	}
 	g.closing, g.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if err := g.fill(); err != nil {
+	if err := (maker{g}).fill(); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
 	g.run = call.New(call.Options{

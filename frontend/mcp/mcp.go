@@ -93,10 +93,13 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	// The reader of a terminal or a pipe may not be closable: let a pipe between
 	// be what is closed.
 	r, w := io.Pipe()
-	go func() {
+	// Nobody can wait for a read of a terminal: after ctx has ended, the last one
+	// is left to the end of the program.
+	var pump sync.WaitGroup
+	pump.Go(func() {
 		_, err := io.Copy(w, in)
 		_ = w.CloseWithError(err)
-	}()
+	})
 	stream := wire.NewStream(wire.StreamOptions{
 		R: r, W: out, Handler: h, MaxMessage: s.o.MaxBody,
 		Close: func() error { return r.Close() },
@@ -112,6 +115,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	case <-ctx.Done():
 		return nil
 	case <-stream.Done():
+		pump.Wait()
 	}
 	if err := stream.Err(); !errors.Is(err, io.EOF) {
 		return err

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -297,7 +298,9 @@ func TestStdio(t *testing.T) {
 	in, w := io.Pipe()
 	r, out := io.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- s.ServeStdio(t.Context(), in, out) }()
+	var wg sync.WaitGroup
+	wg.Go(func() { done <- s.ServeStdio(t.Context(), in, out) })
+	defer wg.Wait()
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
 	for _, c := range []struct{ send, want string }{

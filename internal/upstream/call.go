@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/wire"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -55,7 +56,7 @@ func (s *Server) Call(ctx context.Context, c Call) (tool.Bytes, error) {
 			s.drop(l) // it died unseen, or lost our session: a new link may do
 			continue
 		}
-		return nil, s.failure(ctx, l, err, unsent)
+		return nil, failure(ctx, l, err, unsent)
 	}
 }
 
@@ -66,7 +67,7 @@ func neverSent(err error) bool {
 	return unsent || errors.Is(err, wire.ErrSessionLost)
 }
 
-func (s *Server) failure(ctx context.Context, l *link, err error, unsent bool) error {
+func failure(ctx context.Context, l *link, err error, unsent bool) error {
 	if _, ok := errors.AsType[*wire.Error](err); ok {
 		return err
 	}
@@ -77,9 +78,9 @@ func (s *Server) failure(ctx context.Context, l *link, err error, unsent bool) e
 		return context.Cause(ctx)
 	}
 	if unsent {
-		return s.unavailable(tool.Flatten(l.explain(err)))
+		return unavailable(l.name, tool.Flatten(l.explain(err)))
 	}
-	return &LostError{s.o.Name, l.explain(err)}
+	return &LostError{l.name, l.explain(err)}
 }
 
 func (l *link) call(ctx context.Context, c Call) (tool.Bytes, error) {
@@ -97,4 +98,25 @@ func (l *link) call(ctx context.Context, c Call) (tool.Bytes, error) {
 		}
 	}
 	return l.client.Call(ctx, &wire.Request{Method: "tools/call", Params: params, Progress: c.Progress, Header: header})
+}
+
+// openFor opens a link of one session or call, within the deadline for a start.
+func (s *Server) openFor(ctx context.Context, task string) (*link, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.o.StartTimeout, fmt.Errorf("not ready within %s", s.o.StartTimeout))
+	defer cancel()
+	s.mu.Lock()
+	closed, hint := s.closed, s.status.era
+	s.mu.Unlock()
+	if closed {
+		return nil, unavailable(s.o.Name, "it is stopped")
+	}
+	l, _, err := s.dialer.open(ctx, hint, task)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.status.era = era.Unknown
+		return nil, unavailable(s.o.Name, tool.Flatten(err))
+	}
+	s.status.met(l, s.o.Label)
+	return l, nil
 }

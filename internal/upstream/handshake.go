@@ -40,9 +40,9 @@ type versioned interface{ SetVersion(v string) }
 // greeted so, and asked anew only where that fails. next is the hint for a new
 // connection, should this one fail: a server that does not survive
 // server/discover is greeted the old way.
-func (s *Server) shake(ctx context.Context, c wire.Client, hint era.Era, grace time.Duration) (p peer, next era.Era, err error) {
+func (d *dialer) shake(ctx context.Context, c wire.Client, hint era.Era, grace time.Duration) (p peer, next era.Era, err error) {
 	if hint == era.Legacy {
-		p, err = s.initialize(ctx, c)
+		p, err = d.initialize(ctx, c)
 		return p, era.Unknown, err
 	}
 	type outcome struct {
@@ -50,8 +50,8 @@ func (s *Server) shake(ctx context.Context, c wire.Client, hint era.Era, grace t
 		err    error
 	}
 	discovered := make(chan outcome, 1)
-	s.tasks.Go(func() {
-		result, err := s.discover(ctx, c)
+	d.tasks.Go(func() {
+		result, err := d.discover(ctx, c)
 		discovered <- outcome{result, err}
 	})
 	timer := time.NewTimer(grace)
@@ -60,23 +60,23 @@ func (s *Server) shake(ctx context.Context, c wire.Client, hint era.Era, grace t
 	var legacy peer
 	var legacyErr error
 	greet := func() {
-		s.tasks.Go(func() {
-			legacy, legacyErr = s.initialize(ctx, c)
+		d.tasks.Go(func() {
+			legacy, legacyErr = d.initialize(ctx, c)
 			close(greeted)
 		})
 	}
 	select {
-	case d := <-discovered:
-		return s.discovered(ctx, c, d.result, d.err)
+	case got := <-discovered:
+		return d.discovered(ctx, c, got.result, got.err)
 	case <-timer.C:
 		greet()
 	case <-c.Done():
 		return p, era.Legacy, c.Err()
 	}
 	select {
-	case d := <-discovered:
-		if d.err == nil && era.Supports(d.result.Join()) {
-			return s.discovered(ctx, c, d.result, nil)
+	case got := <-discovered:
+		if got.err == nil && era.Supports(got.result.Join()) {
+			return d.discovered(ctx, c, got.result, nil)
 		}
 		<-greeted
 	case <-greeted:
@@ -84,23 +84,23 @@ func (s *Server) shake(ctx context.Context, c wire.Client, hint era.Era, grace t
 	return legacy, era.Legacy, legacyErr
 }
 
-func (s *Server) discover(ctx context.Context, c wire.Client) (tool.Bytes, error) {
+func (d *dialer) discover(ctx context.Context, c wire.Client) (tool.Bytes, error) {
 	if v, ok := c.(versioned); ok {
 		v.SetVersion(era.ModernFirst)
 	}
-	params, err := wire.EditMeta(nil, s.clientMeta()...)
+	params, err := wire.EditMeta(nil, d.clientMeta()...)
 	if err != nil {
 		return nil, err
 	}
 	return c.Call(ctx, &wire.Request{Method: "server/discover", Params: params})
 }
 
-func (s *Server) clientMeta() []wire.Field {
-	return era.ClientMeta(s.o.ClientName, s.o.ClientVersion)
+func (d *dialer) clientMeta() []wire.Field {
+	return era.ClientMeta(d.o.ClientName, d.o.ClientVersion)
 }
 
 // discovered goes on with the answer to server/discover.
-func (s *Server) discovered(ctx context.Context, c wire.Client, result tool.Bytes, err error) (peer, era.Era, error) {
+func (d *dialer) discovered(ctx context.Context, c wire.Client, result tool.Bytes, err error) (peer, era.Era, error) {
 	if err == nil && era.Supports(result.Join()) {
 		var h hello
 		if err := json.Unmarshal(result.Join(), &h); err != nil {
@@ -111,7 +111,7 @@ func (s *Server) discovered(ctx context.Context, c wire.Client, result tool.Byte
 		}
 		return peer{
 			era: era.Modern, version: era.ModernFirst, capabilities: h.Capabilities,
-			instructions: h.Instructions, meta: s.clientMeta(),
+			instructions: h.Instructions, meta: d.clientMeta(),
 		}, era.Modern, nil
 	}
 	if e, ok := errors.AsType[*wire.Error](err); ok && era.IsModernError(e) {
@@ -125,17 +125,17 @@ func (s *Server) discovered(ctx context.Context, c wire.Client, result tool.Byte
 		return peer{}, era.Legacy, c.Err()
 	default:
 	}
-	p, err := s.initialize(ctx, c)
+	p, err := d.initialize(ctx, c)
 	return p, era.Legacy, err
 }
 
 // initialize greets a legacy server.
-func (s *Server) initialize(ctx context.Context, c wire.Client) (peer, error) {
+func (d *dialer) initialize(ctx context.Context, c wire.Client) (peer, error) {
 	v, isVersioned := c.(versioned)
 	if isVersioned {
 		v.SetVersion("") // not known yet
 	}
-	params := append([]byte(`{"protocolVersion":"`+era.LatestLegacy+`","capabilities":{},"clientInfo":`), s.clientInfo()...)
+	params := append([]byte(`{"protocolVersion":"`+era.LatestLegacy+`","capabilities":{},"clientInfo":`), d.clientInfo()...)
 	result, err := c.Call(ctx, &wire.Request{Method: "initialize", Params: append(params, '}')})
 	if err != nil {
 		return peer{}, fmt.Errorf("initialize: %w", err)
@@ -153,8 +153,8 @@ func (s *Server) initialize(ctx context.Context, c wire.Client) (peer, error) {
 	return peer{era: era.Legacy, version: h.Version, capabilities: h.Capabilities, instructions: h.Instructions}, nil
 }
 
-func (s *Server) clientInfo() []byte {
-	for _, f := range s.clientMeta() {
+func (d *dialer) clientInfo() []byte {
+	for _, f := range d.clientMeta() {
 		if f.Key == era.MetaClientInfo {
 			return f.Value
 		}

@@ -2,10 +2,13 @@ package upstream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/era"
@@ -32,26 +35,65 @@ type link struct {
 	peer
 }
 
+// A dialer opens links to one server. It is the handler of what the server sends
+// on them by itself.
+type dialer struct {
+	o       *Options
+	log     *slog.Logger
+	tasks   *sync.WaitGroup // of the Server: all that is started here is in it
+	changed func()          // the server said that its tools have changed
+}
+
+// bring gets the server up and its tools listed, within the deadline for a start.
+func (d *dialer) bring(ctx context.Context, hint era.Era) (l *link, tools []json.RawMessage, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, d.o.StartTimeout,
+		fmt.Errorf("not ready within %s", d.o.StartTimeout))
+	defer cancel()
+	for attempt := 0; ; attempt++ {
+		var next era.Era
+		l, next, err = d.open(ctx, hint, "")
+		if err == nil {
+			tools, err = l.list(ctx)
+		}
+		if err == nil {
+			return l, tools, nil
+		}
+		if l != nil {
+			_ = l.close() // the error that matters is the one before
+		}
+		if attempt >= d.o.Retries || ctx.Err() != nil {
+			return nil, nil, err
+		}
+		hint = next
+		d.log.Debug("start attempt", "attempt", attempt+1, "error", err)
+		select {
+		case <-time.After(d.o.RetryDelay):
+		case <-ctx.Done():
+			return nil, nil, err
+		}
+	}
+}
+
 // open connects and shakes hands. After a failure, next is what to ask for first
 // the next time.
-func (s *Server) open(ctx context.Context, hint era.Era, task string) (l *link, next era.Era, err error) {
+func (d *dialer) open(ctx context.Context, hint era.Era, task string) (l *link, next era.Era, err error) {
 	switch {
-	case s.o.Command != nil:
-		l, err = s.spawn(task)
-	case s.o.Dial != nil:
-		l, err = s.dial(ctx)
+	case d.o.Command != nil:
+		l, err = d.spawn(task)
+	case d.o.Dial != nil:
+		l, err = d.dial(ctx)
 	default:
-		return s.connect(ctx, hint)
+		return d.connect(ctx, hint)
 	}
 	if err != nil {
 		return nil, hint, err
 	}
-	return s.greet(ctx, l, hint)
+	return d.greet(ctx, l, hint)
 }
 
 // greet does the handshake on a stream.
-func (s *Server) greet(ctx context.Context, l *link, hint era.Era) (*link, era.Era, error) {
-	p, next, err := s.shake(ctx, l.client, hint, probeGrace)
+func (d *dialer) greet(ctx context.Context, l *link, hint era.Era) (*link, era.Era, error) {
+	p, next, err := d.shake(ctx, l.client, hint, probeGrace)
 	if err != nil {
 		err = l.explain(err)
 		_ = l.close()
@@ -62,16 +104,16 @@ func (s *Server) greet(ctx context.Context, l *link, hint era.Era) (*link, era.E
 }
 
 // spawn starts the server's process, with its task in the environment.
-func (s *Server) spawn(task string) (*link, error) {
-	cmd := *s.o.Command
+func (d *dialer) spawn(task string) (*link, error) {
+	cmd := *d.o.Command
 	if task != "" {
 		cmd.Env = append(append([]string{}, cmd.Env...), "TASK_ID="+task) // a copy: the options are shared
 	}
-	p, err := s.o.Spawner.Start(cmd)
+	p, err := d.o.Spawner.Start(cmd)
 	if err != nil {
 		return nil, err
 	}
-	l := &link{name: s.o.Name, transport: Stdio, process: p}
+	l := &link{name: d.o.Name, transport: Stdio, process: p}
 	stop := func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), stopBound)
 		defer cancel()
@@ -79,11 +121,11 @@ func (s *Server) spawn(task string) (*link, error) {
 	}
 	stream := wire.NewStream(wire.StreamOptions{
 		R: p.Stdout(), W: p.Stdin(), Close: stop,
-		Handler: s, MaxMessage: s.o.MaxMessage, Garbage: s.garbage,
+		Handler: d, MaxMessage: d.o.MaxMessage, Garbage: d.garbage,
 	})
 	l.client = stream
 	// The process may end while something that it started keeps its output open.
-	s.tasks.Go(func() {
+	d.tasks.Go(func() {
 		select {
 		case <-stream.Done():
 			return
@@ -98,28 +140,28 @@ func (s *Server) spawn(task string) (*link, error) {
 	return l, nil
 }
 
-func (s *Server) dial(ctx context.Context) (*link, error) {
-	rwc, err := s.o.Dial(ctx)
+func (d *dialer) dial(ctx context.Context) (*link, error) {
+	rwc, err := d.o.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &link{name: s.o.Name, transport: InProcess, client: wire.NewStream(wire.StreamOptions{
-		R: rwc, W: rwc, Close: rwc.Close, Handler: s, MaxMessage: s.o.MaxMessage, Garbage: s.garbage,
+	return &link{name: d.o.Name, transport: InProcess, client: wire.NewStream(wire.StreamOptions{
+		R: rwc, W: rwc, Close: rwc.Close, Handler: d, MaxMessage: d.o.MaxMessage, Garbage: d.garbage,
 	})}, nil
 }
 
 // connect reaches a server over HTTP. The configured transport counts; auto is
 // streamable HTTP, and SSE where the server does not know that.
-func (s *Server) connect(ctx context.Context, hint era.Era) (*link, era.Era, error) {
+func (d *dialer) connect(ctx context.Context, hint era.Era) (*link, era.Era, error) {
 	o := wire.HTTPOptions{
-		URL: s.o.URL, Header: s.o.Header, Client: s.o.HTTP,
-		Handler: s, MaxMessage: s.o.MaxMessage, Garbage: s.garbage,
+		URL: d.o.URL, Header: d.o.Header, Client: d.o.HTTP,
+		Handler: d, MaxMessage: d.o.MaxMessage, Garbage: d.garbage,
 	}
 	var first error
-	if s.o.Transport != SSE {
-		l := &link{name: s.o.Name, transport: StreamableHTTP, client: wire.NewHTTP(o)}
-		l, next, err := s.greet(ctx, l, hint)
-		if err == nil || s.o.Transport == StreamableHTTP || !mayBeSSE(err) {
+	if d.o.Transport != SSE {
+		l := &link{name: d.o.Name, transport: StreamableHTTP, client: wire.NewHTTP(o)}
+		l, next, err := d.greet(ctx, l, hint)
+		if err == nil || d.o.Transport == StreamableHTTP || !mayBeSSE(err) {
 			return l, next, err
 		}
 		first = err
@@ -131,7 +173,7 @@ func (s *Server) connect(ctx context.Context, hint era.Era) (*link, era.Era, err
 		}
 		return nil, era.Unknown, err
 	}
-	return s.greet(ctx, &link{name: s.o.Name, transport: SSE, client: client}, era.Legacy)
+	return d.greet(ctx, &link{name: d.o.Name, transport: SSE, client: client}, era.Legacy)
 }
 
 // mayBeSSE reports whether a server that answers so may speak the transport of
@@ -184,25 +226,25 @@ func lastLines(text string, n int) string {
 	return text
 }
 
-func (s *Server) garbage(head []byte, err error) {
-	s.log.Warn("line of the server is no message", "line", string(head), "error", err)
+func (d *dialer) garbage(head []byte, err error) {
+	d.log.Warn("line of the server is no message", "line", string(head), "error", err)
 }
 
 // Request implements wire.Handler: what a server may ask of this client. It
 // declares no capabilities, so there is nothing.
-func (s *Server) Request(_ context.Context, _ *wire.Exchange, m *wire.Message) (tool.Bytes, *wire.Error) {
+func (d *dialer) Request(_ context.Context, _ *wire.Exchange, m *wire.Message) (tool.Bytes, *wire.Error) {
 	return nil, wire.Errorf(wire.CodeMethodNotFound, "method %q is not supported by this client, which declared no capabilities", m.Method)
 }
 
 // Notification implements wire.Handler.
-func (s *Server) Notification(_ *wire.Exchange, m *wire.Message) {
+func (d *dialer) Notification(_ *wire.Exchange, m *wire.Message) {
 	switch m.Method {
 	case "notifications/tools/list_changed":
-		s.relist()
+		d.changed()
 	case "notifications/message":
-		s.log.Debug("server logs", "params", string(head(m.Params.Join(), 1024)))
+		d.log.Debug("server logs", "params", string(head(m.Params.Join(), 1024)))
 	default:
-		s.log.Debug("notification", "method", m.Method)
+		d.log.Debug("notification", "method", m.Method)
 	}
 }
 

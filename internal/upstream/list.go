@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/wire"
@@ -20,7 +21,7 @@ const (
 
 // list returns all pages of the server's tools, each tool as it came. A server
 // that knows no tools/list has none.
-func (s *Server) list(ctx context.Context, l *link) ([]json.RawMessage, error) {
+func (l *link) list(ctx context.Context) ([]json.RawMessage, error) {
 	tools := []json.RawMessage{}
 	seen := map[string]bool{}
 	for cursor := ""; ; {
@@ -49,8 +50,7 @@ func (s *Server) list(ctx context.Context, l *link) ([]json.RawMessage, error) {
 		case page.Next == "":
 			return tools, nil
 		case seen[page.Next], len(seen) == maxPages:
-			s.log.Warn("pages of the tool list never end", "cursor", page.Next)
-			return tools, nil
+			return tools, nil // pages that never end
 		}
 		seen[page.Next] = true
 		cursor = page.Next
@@ -68,48 +68,68 @@ func (l *link) request(ctx context.Context, method string, params []byte, progre
 	return l.client.Call(ctx, &wire.Request{Method: method, Params: params, Progress: progress})
 }
 
-// relist lists a shared server's tools anew, after it said that they changed.
-func (s *Server) relist() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || s.link == nil {
-		return // a start that is under way lists after this
+// again runs something in the background each time it is asked to, one run at a
+// time. Who asks during a run gets one more.
+type again struct {
+	tasks *sync.WaitGroup
+	run   func()
+
+	mu      sync.Mutex
+	running bool
+	more    bool
+	stopped bool
+}
+
+func (a *again) ask() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.stopped:
+	case a.running:
+		a.more = true
+	default:
+		a.running = true
+		a.tasks.Go(a.loop)
 	}
-	if s.relisting {
-		s.again = true
-		return
-	}
-	s.relisting = true
-	s.tasks.Go(func() {
-		for more := true; more; more = s.relistAgain() {
-			s.relistOnce()
+}
+
+func (a *again) loop() {
+	for {
+		a.run()
+		a.mu.Lock()
+		if !a.more || a.stopped {
+			a.running = false
+			a.mu.Unlock()
+			return
 		}
-	})
+		a.more = false
+		a.mu.Unlock()
+	}
 }
 
-func (s *Server) relistAgain() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.relisting, s.again = s.again && !s.closed, false
-	return s.relisting
+func (a *again) stop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stopped = true
 }
 
+// relistOnce lists a shared server's tools anew, after it said that they changed.
 func (s *Server) relistOnce() {
 	s.mu.Lock()
 	l := s.link
 	s.mu.Unlock()
 	if l == nil {
-		return
+		return // a start that is under way lists after this
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, relistFor)
 	defer cancel()
-	tools, err := s.list(ctx, l)
+	tools, err := l.list(ctx)
 	if err != nil {
 		s.log.Warn("tools are not listed anew: the list before stays", "error", err)
 		return
 	}
 	s.mu.Lock()
-	s.listed = len(tools)
+	s.status.listed = len(tools)
 	s.mu.Unlock()
 	s.o.Listed(tools)
 	s.o.Changed()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -29,7 +28,7 @@ func (s *Server) shared(ctx context.Context) (*link, error) {
 			return nil, context.Cause(ctx)
 		}
 		if st.err != nil {
-			return nil, s.unavailable(st.err.Error())
+			return nil, unavailable(s.o.Name, st.err.Error())
 		}
 	}
 }
@@ -38,21 +37,21 @@ func (s *Server) shared(ctx context.Context) (*link, error) {
 // held. It fails where it is too early to try again.
 func (s *Server) join() (*start, error) {
 	if s.closed {
-		return nil, &tool.Error{Kind: tool.Unavailable, Text: fmt.Sprintf("server %s is stopped", s.o.Name)}
+		return nil, unavailable(s.o.Name, "it is stopped")
 	}
 	if s.starting == nil {
-		if wait := time.Until(s.nextTry); wait > 0 {
-			return nil, s.unavailable(fmt.Sprintf("%s; it is tried again in %s", s.reason, wait.Round(time.Second)))
+		if wait := time.Until(s.status.nextTry); wait > 0 {
+			return nil, unavailable(s.o.Name, fmt.Sprintf("%s; it is tried again in %s", s.status.reason, wait.Round(time.Second)))
 		}
 		s.begin()
 	}
 	return s.starting, nil
 }
 
-func (s *Server) unavailable(reason string) *tool.Error {
+func unavailable(server, reason string) *tool.Error {
 	return &tool.Error{
 		Kind: tool.Unavailable,
-		Text: fmt.Sprintf("server %s is unavailable: %s", s.o.Name, reason),
+		Text: fmt.Sprintf("server %s is unavailable: %s", server, reason),
 	}
 }
 
@@ -60,66 +59,33 @@ func (s *Server) unavailable(reason string) *tool.Error {
 func (s *Server) begin() {
 	st := &start{done: make(chan struct{})}
 	s.starting = st
-	s.setState(tool.StateStarting, "")
+	s.status.set(tool.StateStarting, "")
+	hint := s.status.era
 	s.tasks.Go(func() {
-		l, tools, err := s.bring()
+		l, tools, err := s.dialer.bring(s.ctx, hint)
 		s.brought(st, l, tools, err)
 	})
 	s.o.Changed()
 }
 
-// bring gets the server up and its tools listed, within the deadline for a start.
-func (s *Server) bring() (l *link, tools []json.RawMessage, err error) {
-	ctx, cancel := context.WithTimeoutCause(s.ctx, s.o.StartTimeout,
-		fmt.Errorf("not ready within %s", s.o.StartTimeout))
-	defer cancel()
-	s.mu.Lock()
-	hint := s.era
-	s.mu.Unlock()
-	for attempt := 0; ; attempt++ {
-		var next era.Era
-		l, next, err = s.open(ctx, hint, "")
-		if err == nil {
-			tools, err = s.list(ctx, l)
-		}
-		if err == nil {
-			return l, tools, nil
-		}
-		if l != nil {
-			_ = l.close() // the error that matters is the one before
-		}
-		if attempt >= s.o.Retries || ctx.Err() != nil {
-			return nil, nil, err
-		}
-		hint = next
-		s.log.Debug("start attempt", "attempt", attempt+1, "error", err)
-		select {
-		case <-time.After(s.o.RetryDelay):
-		case <-ctx.Done():
-			return nil, nil, err
-		}
-	}
-}
-
 // brought takes the outcome of a start.
 func (s *Server) brought(st *start, l *link, tools []json.RawMessage, err error) {
 	if err == nil && s.o.Isolation != Shared {
-		// Only the list was wanted: each session or call gets a link of its own.
-		_ = l.close()
-		s.note(l)
+		_ = l.close() // only the list was wanted: each session or call gets a link of its own
 	}
 	s.mu.Lock()
 	s.starting = nil
 	switch {
 	case s.closed:
-		defer func() {
-			if l != nil {
-				_ = l.close()
-			}
-		}()
-		err = fmt.Errorf("server %s is stopped", s.o.Name)
+		s.mu.Unlock()
+		if l != nil {
+			_ = l.close()
+		}
+		st.err = unavailable(s.o.Name, "it is stopped")
+		close(st.done)
+		return
 	case err != nil:
-		s.fail(tool.Flatten(err))
+		s.fail(s.status.fail(tool.Flatten(err)))
 	default:
 		s.up(l, len(tools))
 	}
@@ -137,42 +103,20 @@ func (s *Server) brought(st *start, l *link, tools []json.RawMessage, err error)
 
 // up takes a link that works; called with the lock held.
 func (s *Server) up(l *link, tools int) {
-	s.failures, s.nextTry = 0, time.Time{}
-	s.listed = tools
+	s.status.failures, s.status.nextTry, s.status.listed = 0, time.Time{}, tools
+	s.status.met(l, s.o.Label)
 	if s.o.Isolation != Shared {
-		s.setState(tool.StateIdle, "")
+		s.status.set(tool.StateIdle, "")
 		return
 	}
-	if !s.started.IsZero() {
-		s.restarts++
-	}
-	s.started = time.Now()
 	s.link = l
-	s.era, s.label = l.era, s.labelOf(l)
-	s.setState(tool.StateReady, "")
+	s.use.add(0)
+	s.status.ready()
 	s.tasks.Go(func() { s.watch(l) })
 }
 
-func (s *Server) note(l *link) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.era, s.label = l.era, s.labelOf(l)
-}
-
-func (s *Server) labelOf(l *link) string {
-	if s.o.Label != "" {
-		return s.o.Label
-	}
-	return l.transport
-}
-
-// fail takes a failure; called with the lock held.
-func (s *Server) fail(reason string) {
-	s.failures++
-	s.era = era.Unknown // it may have been another one's fault: ask again
-	wait := min(firstBackoff<<min(s.failures-1, 10), longestBackoff)
-	s.nextTry = time.Now().Add(wait)
-	s.setState(tool.StateFailed, reason)
+// fail plans the next start after a failure, in a gateway; called with the lock held.
+func (s *Server) fail(wait time.Duration) {
 	if s.o.Keep && !s.closed {
 		s.retry = time.AfterFunc(wait, s.Ensure)
 	}
@@ -189,12 +133,8 @@ func (s *Server) watch(l *link) {
 		return
 	}
 	s.link = nil
-	s.stderr = l.stderr()
-	if time.Since(s.started) > steady {
-		s.failures = 0
-	}
-	s.fail(tool.Flatten(why))
-	s.nextTry = time.Now() // it worked before: the next use may start it at once
+	s.status.stderr = l.stderr()
+	s.fail(s.status.died(tool.Flatten(why)))
 	s.mu.Unlock()
 	s.log.Warn("server ended", "error", why)
 	s.o.Changed()
@@ -204,10 +144,35 @@ func (s *Server) watch(l *link) {
 func (s *Server) drop(l *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.link != l || s.closed {
-		return
+	if s.link == l && !s.closed {
+		s.letGo()
 	}
+}
+
+// letGo closes the shared link on purpose; called with the lock held.
+func (s *Server) letGo() {
+	l := s.link
 	s.link = nil
-	s.setState(tool.StateIdle, "")
+	s.status.set(tool.StateIdle, "")
 	s.tasks.Go(func() { _ = l.close() }) // nobody waits for what is of no use
+}
+
+// endIdle ends what nobody has used for the idle timeout.
+func (s *Server) endIdle() {
+	t := time.NewTicker(max(s.o.IdleTimeout/4, 10*time.Millisecond))
+	defer t.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case now := <-t.C:
+			limit := now.Add(-s.o.IdleTimeout)
+			s.sessions.endIdle(limit)
+			s.mu.Lock()
+			if s.link != nil && !s.closed && s.use.idleSince(limit) {
+				s.letGo()
+			}
+			s.mu.Unlock()
+		}
+	}
 }

@@ -26,7 +26,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -92,33 +91,22 @@ type Options struct {
 
 // A Server is one entry of the pool. It is safe for concurrent use.
 type Server struct {
-	o      Options
-	log    *slog.Logger
-	ctx    context.Context // of all that the Server does by itself
-	cancel context.CancelFunc
-	tasks  sync.WaitGroup
+	o        Options
+	log      *slog.Logger
+	ctx      context.Context // of all that the Server does by itself
+	cancel   context.CancelFunc
+	tasks    sync.WaitGroup
+	dialer   *dialer
+	sessions *sessions // of a session server
+	relist   again     // a new list of the tools
 
 	mu       sync.Mutex
 	closed   bool
-	state    tool.State
-	since    time.Time
-	reason   string    // why it failed
-	nextTry  time.Time // no start before this one
-	failures int       // starts that failed, one after the other
-	restarts int
-	started  time.Time // of the link that was started last
-	era      era.Era   // found last: asked for first
-	label    string
-	listed   int // tools
-	stderr   string
+	status   status
 	retry    *time.Timer
 	starting *start
 	link     *link // of a shared server
-	sessions map[Key]*session
-	users    int // calls that run on the shared link
-	used     time.Time
-
-	relisting, again bool // a new list is under way; another was asked for meanwhile
+	use      usage // of the link
 }
 
 // A start is one attempt to get the server up, that any number of callers wait for.
@@ -126,14 +114,6 @@ type start struct {
 	done chan struct{}
 	err  error // set before done is closed
 }
-
-// Backoff between starts that fail: doubled each time up to the longest.
-const (
-	firstBackoff   = time.Second
-	longestBackoff = time.Minute
-	// steady is how long a connection must live to count as a success.
-	steady = 30 * time.Second
-)
 
 // New returns a server that is not started. Close it.
 func New(o Options) (*Server, error) {
@@ -161,12 +141,14 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		o: o, log: o.Logger.With("server", o.Name),
-		state: tool.StateIdle, since: time.Now(), label: o.transport(),
-		sessions: map[Key]*session{},
+		status: status{state: tool.StateIdle, since: time.Now(), label: o.transport()},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.relist = again{tasks: &s.tasks, run: s.relistOnce}
+	s.dialer = &dialer{o: &s.o, log: s.log, tasks: &s.tasks, changed: s.relist.ask}
+	s.sessions = &sessions{limit: o.MaxSessions, ctx: s.ctx, tasks: &s.tasks, open: s.openFor, all: map[Key]*session{}}
 	if o.Tools != nil {
-		s.listed = len(o.Tools)
+		s.status.listed = len(o.Tools)
 		o.Listed(o.Tools)
 	}
 	if o.IdleTimeout > 0 {
@@ -187,23 +169,13 @@ func (o *Options) transport() string {
 	return o.Transport
 }
 
-// Name returns the name of the entry.
-func (s *Server) Name() string { return s.o.Name }
-
 // Status returns the state of the server.
 func (s *Server) Status() tool.ServerStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := tool.ServerStatus{
-		Name: s.o.Name, State: s.state, Reason: s.reason, Since: s.since,
-		Tools: s.listed, Restarts: s.restarts, Transport: s.label, Era: string(s.era), Stderr: s.stderr,
-	}
+	st := s.status.show(s.o.Name)
 	if s.link != nil {
 		st.Stderr = s.link.stderr()
-	}
-	if s.state == tool.StateFailed {
-		next := s.nextTry
-		st.NextTry = &next
 	}
 	return st
 }
@@ -218,54 +190,34 @@ func (s *Server) Close() error {
 		return nil
 	}
 	s.closed = true
-	s.setState(tool.StateStopped, "")
+	s.status.set(tool.StateStopped, "")
 	if s.retry != nil {
 		s.retry.Stop()
 	}
-	links := []*link{s.link}
+	l := s.link
 	s.link = nil
-	for _, ses := range s.sessions {
-		links = append(links, ses.link)
-	}
-	clear(s.sessions)
 	s.mu.Unlock()
-	s.cancel()
-
-	var wg sync.WaitGroup
-	errs := make([]error, len(links))
-	for i, l := range links {
-		if l != nil {
-			wg.Go(func() { errs[i] = l.close() })
-		}
+	s.relist.stop()
+	s.cancel() // ends the sessions and what is starting
+	var err error
+	if l != nil {
+		err = l.close()
 	}
-	wg.Wait()
 	s.tasks.Wait()
-	return errors.Join(errs...)
-}
-
-// setState is called with the lock held.
-func (s *Server) setState(state tool.State, reason string) {
-	if s.state != state || s.reason != reason {
-		s.since = time.Now()
-	}
-	s.state, s.reason = state, reason
+	return err
 }
 
 // Ensure begins to start the server where that is useful and nobody has: a
-// server whose tools are known already is left alone. It returns at once.
+// server whose tools are known already, and which needs to run only for calls,
+// is left alone. It returns at once.
 func (s *Server) Ensure() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known() || s.closed || s.starting != nil || time.Now().Before(s.nextTry) {
+	known := s.link != nil || s.o.Tools != nil || s.status.state == tool.StateIdle && s.status.listed > 0
+	if known || s.closed || s.starting != nil || time.Now().Before(s.status.nextTry) {
 		return
 	}
 	s.begin()
-}
-
-// known reports, with the lock held, whether the tools are known and nothing
-// needs to run to show them.
-func (s *Server) known() bool {
-	return s.link != nil || s.o.Tools != nil || s.state == tool.StateIdle && s.listed > 0
 }
 
 // Wait returns when no start is under way, or with the cause of ctx.
@@ -288,8 +240,8 @@ func (s *Server) Wait(ctx context.Context) error {
 func (s *Server) Failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.state != tool.StateFailed {
+	if s.status.state != tool.StateFailed {
 		return nil
 	}
-	return errors.New(s.reason)
+	return errors.New(s.status.reason)
 }

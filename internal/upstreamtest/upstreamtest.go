@@ -112,6 +112,7 @@ type message struct {
 
 type server struct {
 	Script
+	tasks      sync.WaitGroup // nobody waits: the process ends with its input
 	mu         sync.Mutex
 	out        io.Writer
 	discovered bool
@@ -168,10 +169,10 @@ func (s *server) take(m message) {
 		return
 	}
 	if m.Method == s.Late {
-		go func() { // the process ends with its input
+		s.tasks.Go(func() {
 			<-time.After(500 * time.Millisecond)
 			s.answer(m)
-		}()
+		})
 		return
 	}
 	s.answer(m)
@@ -313,7 +314,7 @@ func (s *server) call(m message) {
 		s.mu.Lock()
 		s.waiting[string(m.ID)] = ch
 		s.mu.Unlock()
-		go func() { <-ch; fmt.Fprintln(os.Stderr, "canceled "+string(m.ID)) }()
+		s.tasks.Go(func() { <-ch; fmt.Fprintln(os.Stderr, "canceled "+string(m.ID)) })
 	case "progress":
 		var meta struct {
 			Token json.RawMessage `json:"progressToken"`

@@ -121,10 +121,12 @@ func TestStreamCancel(t *testing.T) {
 	c, srv := pair(t, wire.StreamOptions{}, wire.StreamOptions{Handler: h})
 	ctx, cancel := context.WithCancel(t.Context())
 	errs := make(chan error, 1)
-	go func() {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
 		_, err := c.Call(ctx, &wire.Request{Method: "wait"})
 		errs <- err
-	}()
+	})
 	// A second call proves that the first has arrived.
 	if _, err := c.Call(t.Context(), &wire.Request{Method: "echo"}); err != nil {
 		t.Fatal(err)
@@ -150,10 +152,12 @@ func TestStreamPeerGone(t *testing.T) {
 	h := &echo{wait: make(chan struct{})}
 	c, srv := pair(t, wire.StreamOptions{}, wire.StreamOptions{Handler: h})
 	errs := make(chan error, 1)
-	go func() {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
 		_, err := c.Call(context.Background(), &wire.Request{Method: "wait"})
 		errs <- err
-	}()
+	})
 	if _, err := c.Call(t.Context(), &wire.Request{Method: "echo"}); err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +194,9 @@ func TestStreamGarbage(t *testing.T) {
 		Garbage: func(head []byte, err error) { heads = append(heads, fmt.Sprintf("%.40q: %v", head, err)) },
 	})
 	defer c.Close()
-	go func() {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
 		for _, l := range lines {
 			_, _ = io.WriteString(w, l+"\n")
 		}
@@ -203,7 +209,7 @@ func TestStreamGarbage(t *testing.T) {
 		}
 		// The answer in CR LF, keys in the order of the TypeScript SDK, no line end.
 		_, _ = fmt.Fprintf(w, "{\"result\":{\"ok\":true},\"jsonrpc\":\"2.0\",\"id\":%s}\r\n", m.ID)
-	}()
+	})
 	got, err := c.Call(t.Context(), &wire.Request{Method: "echo"})
 	if err != nil || string(got.Join()) != `{"ok":true}` {
 		t.Fatalf("got %s, %v", got.Join(), err)
