@@ -37,13 +37,14 @@ import (
 const roleUpstream = "upstream"
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	ctx := context.Background()
 	var err error
 	if len(os.Args) > 1 && os.Args[1] == roleUpstream {
-		err = upstream.Main(ctx, os.Args[2:], os.Stdin, os.Stdout)
+		err = upstream.Main(ctx, os.Args[2:], os.Stdin, os.Stdout) // a signal simply ends it
 	} else {
+		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 		err = run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+		stop()
 	}
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):

@@ -86,6 +86,7 @@ type SessionsRow struct {
 
 // A Goal is a bound that a figure of the report should keep.
 type Goal struct {
+	Part    string   `json:"part"`
 	Name    string   `json:"name"`
 	Unit    string   `json:"unit,omitempty"`
 	Bound   float64  `json:"bound"`
@@ -102,45 +103,52 @@ func (r *Report) Met() bool {
 		!slices.ContainsFunc(r.Load, func(row Row) bool { return row.Errors > 0 || row.Calls == 0 })
 }
 
-// goals returns the goals beside the figures of this run.
-func (r *Report) goals() []Goal {
-	stdio := func(size, callers int) *Row { return r.row(size, callers, GatewayStdio) }
-	goals := []Goal{
-		atLeast("32 B, 64 callers: calls a second against the upstream alone", 0.66, "", figure(stdio(Small, 64), func(r *Row) *float64 { return &r.Ratio })),
-		atMost("32 B, 64 callers: CPU of one call", 45, "µs", figure(stdio(Small, 64), gatewayCPU)),
-		atMost("32 B, 16 callers: CPU of one call", 55, "µs", figure(stdio(Small, 16), gatewayCPU)),
-		atMost("32 B, 1 caller: added to p50", 80, "µs", figure(stdio(Small, 1), func(r *Row) *float64 { return r.AddedP50 })),
-		atMost("32 B, 1 caller: added to p99", 100, "µs", figure(stdio(Small, 1), func(r *Row) *float64 { return r.AddedP99 })),
-		atLeast("32 KiB, 16 callers: calls a second", 4500, "", figure(stdio(Medium, 16), func(r *Row) *float64 { return &r.Rate })),
-		atMost("32 KiB, 16 callers: CPU of one call", 150, "µs", figure(stdio(Medium, 16), gatewayCPU)),
-		atMost("20 MiB, 1 caller: CPU of one call", 60, "ms", figure(stdio(Large, 1), func(r *Row) *float64 {
+// goals returns the goals of some parts beside the figures of this run.
+func (r *Report) goals(parts []string) []Goal {
+	goals := slices.Concat(r.loadGoals(), r.readyGoals(), []Goal{
+		atMost("list", "5,000 tools: CPU of one list", 2, "ms", figure(r.listRow(5000), func(r *ListRow) *float64 { return r.CPU })),
+		atMost("builtin", "no configuration: tools listed", 300, "ms", figure(r.Builtin, func(r *BuiltinRow) *float64 { return &r.Listed })),
+		atMost("sessions", "200 sessions: memory grown by", 25, "MiB", figure(r.sessionsRow(200), func(r *SessionsRow) *float64 { return &r.GrownMiB })),
+	})
+	return slices.DeleteFunc(goals, func(g Goal) bool { return !slices.Contains(parts, g.Part) })
+}
+
+// loadGoals returns the goals of calls. All are of the way from HTTP to stdio.
+func (r *Report) loadGoals() []Goal {
+	const part = "load"
+	row := func(size, callers int) *Row { return r.row(size, callers, GatewayStdio) }
+	cpu := func(r *Row) *float64 { return r.GatewayCPU }
+	return []Goal{
+		atLeast(part, "32 B, 64 callers: calls a second against the upstream alone", 0.66, "", figure(row(Small, 64), func(r *Row) *float64 { return &r.Ratio })),
+		atMost(part, "32 B, 64 callers: CPU of one call", 45, "µs", figure(row(Small, 64), cpu)),
+		atMost(part, "32 B, 16 callers: CPU of one call", 55, "µs", figure(row(Small, 16), cpu)),
+		atMost(part, "32 B, 1 caller: added to p50", 80, "µs", figure(row(Small, 1), func(r *Row) *float64 { return r.AddedP50 })),
+		atMost(part, "32 B, 1 caller: added to p99", 100, "µs", figure(row(Small, 1), func(r *Row) *float64 { return r.AddedP99 })),
+		atLeast(part, "32 KiB, 16 callers: calls a second", 4500, "", figure(row(Medium, 16), func(r *Row) *float64 { return &r.Rate })),
+		atMost(part, "32 KiB, 16 callers: CPU of one call", 150, "µs", figure(row(Medium, 16), cpu)),
+		atMost(part, "20 MiB, 1 caller: CPU of one call", 60, "ms", figure(row(Large, 1), func(r *Row) *float64 {
 			if r.GatewayCPU == nil {
 				return nil
 			}
 			return new(*r.GatewayCPU / 1000)
 		})),
-		atMost("20 MiB, 1 caller: peak memory", 64, "MiB", figure(stdio(Large, 1), func(r *Row) *float64 { return r.PeakMiB })),
-		atMost("5,000 tools: CPU of one list", 2, "ms", figure(r.listRow(5000), func(r *ListRow) *float64 { return r.CPU })),
+		atMost(part, "20 MiB, 1 caller: peak memory", 64, "MiB", figure(row(Large, 1), func(r *Row) *float64 { return r.PeakMiB })),
 	}
-	for _, start := range []struct {
-		servers int
-		name    string
-		most    float64
-	}{
-		{1, "1 server: ready beyond its own start", 15},
-		{10, "10 servers: ready beyond their own start", 50},
-		{50, "50 servers: ready beyond their own start", 220},
-	} {
-		goals = append(goals, atMost(start.name, start.most, "ms", figure(r.readyRow(start.servers), func(r *ReadyRow) *float64 { return &r.Over })))
-	}
-	return append(
-		goals,
-		atMost("no configuration: tools listed", 300, "ms", figure(r.Builtin, func(r *BuiltinRow) *float64 { return &r.Listed })),
-		atMost("200 sessions: memory grown by", 25, "MiB", figure(r.sessionsRow(200), func(r *SessionsRow) *float64 { return &r.GrownMiB })),
-	)
 }
 
-func gatewayCPU(r *Row) *float64 { return r.GatewayCPU }
+// readyGoals returns the goals of starts.
+func (r *Report) readyGoals() []Goal {
+	var goals []Goal
+	for _, start := range []struct {
+		servers int
+		most    float64
+	}{{1, 15}, {10, 50}, {50, 220}} {
+		name := plural(start.servers, "server") + ": ready beyond their own start"
+		over := figure(r.readyRow(start.servers), func(r *ReadyRow) *float64 { return &r.Over })
+		goals = append(goals, atMost("ready", name, start.most, "ms", over))
+	}
+	return goals
+}
 
 // figure reads a figure of a row, where there is such a row.
 func figure[T any](row *T, of func(*T) *float64) *float64 {
@@ -150,12 +158,12 @@ func figure[T any](row *T, of func(*T) *float64) *float64 {
 	return of(row)
 }
 
-func atMost(name string, bound float64, unit string, figure *float64) Goal {
-	return Goal{Name: name, Unit: unit, Bound: bound, Figure: figure, Met: figure != nil && *figure <= bound}
+func atMost(part, name string, bound float64, unit string, figure *float64) Goal {
+	return Goal{Part: part, Name: name, Unit: unit, Bound: bound, Figure: figure, Met: figure != nil && *figure <= bound}
 }
 
-func atLeast(name string, bound float64, unit string, figure *float64) Goal {
-	return Goal{Name: name, Unit: unit, Bound: bound, AtLeast: true, Figure: figure, Met: figure != nil && *figure >= bound}
+func atLeast(part, name string, bound float64, unit string, figure *float64) Goal {
+	return Goal{Part: part, Name: name, Unit: unit, Bound: bound, AtLeast: true, Figure: figure, Met: figure != nil && *figure >= bound}
 }
 
 // row returns the row of calls like these, or nil.

@@ -162,7 +162,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		}
 	}
 	b.report.Seconds = time.Since(start).Seconds()
-	b.report.Goals = b.report.goals()
+	b.report.Goals = b.report.goals(o.Parts)
 	return b.report, nil
 }
 
