@@ -61,6 +61,19 @@ func TestNearTools(t *testing.T) {
 	}
 }
 
+// What differs only in case and separators is nearer than what differs in a
+// letter, wherever it stands.
+func TestFoldedNamesAreTheSame(t *testing.T) {
+	c := newCatalog(t, catalog.Options{Servers: []string{"s"}})
+	c.Set("s", named(t, "listcalendarsx", "list-calendars"))
+	for _, name := range []string{"listcalendars", "LISTCALENDARS", "list.calendars", "listCalendars"} {
+		near := c.Snapshot().NearTools("s", name, 1)
+		if len(near) != 1 || near[0].Name != "list-calendars" {
+			t.Errorf("near %q: %v, want list-calendars", name, near)
+		}
+	}
+}
+
 func TestNearServers(t *testing.T) {
 	s := nearCatalog(t)
 	cases := []struct {

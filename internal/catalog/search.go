@@ -26,7 +26,7 @@ const (
 	weightHint        = 1
 )
 
-// maxTerms bounds the words of one search: one bit each in Hit's account.
+// maxTerms bounds the words of one search: one bit each in a tally.
 const maxTerms = 64
 
 // A Hit is one tool that a search found.
@@ -59,20 +59,21 @@ func (s *Snapshot) Search(words string, limit int) []Hit {
 		return nil
 	}
 	mean := max(length/float64(docs), 1)
-	found := make([]found, docs)
+	tallies := make([]tally, docs)
 	for i, q := range query {
-		s.addTerm(found, i, q.term, mean)
+		s.addTerm(tallies, i, q.term, mean)
 	}
-	return s.hits(found, query, limit)
+	return s.hits(tallies, query, limit)
 }
 
-type found struct {
+// A tally is what one tool has of a search.
+type tally struct {
 	score float64
 	terms uint64 // a bit for each word of the query
 }
 
 // addTerm adds to each tool that has the term what it is worth.
-func (s *Snapshot) addTerm(found []found, bit int, term string, mean float64) {
+func (s *Snapshot) addTerm(tallies []tally, bit int, term string, mean float64) {
 	n := 0
 	for _, p := range s.parts {
 		n += len(p.index.postings[term])
@@ -80,26 +81,26 @@ func (s *Snapshot) addTerm(found []found, bit int, term string, mean float64) {
 	if n == 0 {
 		return
 	}
-	idf := math.Log(1 + (float64(len(found))-float64(n)+0.5)/(float64(n)+0.5))
+	idf := math.Log(1 + (float64(len(tallies))-float64(n)+0.5)/(float64(n)+0.5))
 	base := 0
 	for _, p := range s.parts {
 		for _, at := range p.index.postings[term] {
 			f := float64(at.weight)
 			norm := bm25k * (1 - bm25b + bm25b*float64(p.index.lengths[at.doc])/mean)
-			found[base+int(at.doc)].score += idf * f * (bm25k + 1) / (f + norm)
-			found[base+int(at.doc)].terms |= 1 << bit
+			tallies[base+int(at.doc)].score += idf * f * (bm25k + 1) / (f + norm)
+			tallies[base+int(at.doc)].terms |= 1 << bit
 		}
 		base += len(p.tools)
 	}
 }
 
-func (s *Snapshot) hits(found []found, query []queryTerm, limit int) []Hit {
-	best := bestOf(found, limit)
+func (s *Snapshot) hits(tallies []tally, query []queryTerm, limit int) []Hit {
+	best := bestOf(tallies, limit)
 	hits := make([]Hit, len(best))
 	for k, i := range best {
-		hits[k] = Hit{Tool: s.tools[i], Score: found[i].score}
+		hits[k] = Hit{Tool: s.tools[i], Score: tallies[i].score}
 		for bit, q := range query {
-			if found[i].terms>>bit&1 == 0 {
+			if tallies[i].terms>>bit&1 == 0 {
 				hits[k].Missing = append(hits[k].Missing, q.word)
 			}
 		}
@@ -110,19 +111,19 @@ func (s *Snapshot) hits(found []found, query []queryTerm, limit int) []Hit {
 // bestOf returns the places of those that have any word of the query, best
 // first: at most limit of them where it is above 0. Most searches want a few of
 // thousands, so only those few are kept in order.
-func bestOf(found []found, limit int) []int {
+func bestOf(tallies []tally, limit int) []int {
 	var best []int
 	byScore := func(i, j int) int {
-		return cmp.Or(cmp.Compare(found[j].score, found[i].score), cmp.Compare(i, j))
+		return cmp.Or(cmp.Compare(tallies[j].score, tallies[i].score), cmp.Compare(i, j))
 	}
-	for i := range found {
+	for i := range tallies {
 		switch {
-		case found[i].terms == 0:
+		case tallies[i].terms == 0:
 			continue
 		case limit <= 0:
 			best = append(best, i)
 			continue
-		case len(best) == limit && found[i].score <= found[best[limit-1]].score:
+		case len(best) == limit && tallies[i].score <= tallies[best[limit-1]].score:
 			continue
 		case len(best) == limit:
 			best = best[:limit-1]

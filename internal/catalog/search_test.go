@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -116,6 +117,18 @@ func TestEqualHitsComeInOrder(t *testing.T) {
 	}
 }
 
+func TestRareWordsCountMore(t *testing.T) {
+	tools := named(t, "record_record_record", "zebra")
+	for i := range 20 {
+		tools = append(tools, tool.Tool{ID: tool.ID{Name: fmt.Sprintf("record_%d", i)}})
+	}
+	c := newCatalog(t, catalog.Options{Servers: []string{"s"}})
+	c.Set("s", tools)
+	if got := hitIDs(c.Snapshot().Search("record zebra", 1)); !slices.Equal(got, []string{"s/zebra"}) {
+		t.Errorf("found %s, want s/zebra", got)
+	}
+}
+
 // The index of a list must go with the list.
 func TestSearchFollowsTheLists(t *testing.T) {
 	c := newCatalog(t, catalog.Options{Servers: []string{"a", "b"}})
@@ -156,11 +169,12 @@ func TestSearchTakesAnyWords(t *testing.T) {
 
 func TestLongSearchIsBounded(t *testing.T) {
 	s, _ := searchPool(t)
-	long := strings.Repeat("docker container logs ", 10_000)
+	var long strings.Builder
+	long.WriteString(strings.Repeat("docker container logs ", 10_000))
 	for i := range 1000 {
-		long += " word" + strings.Repeat("x", i%50)
+		fmt.Fprintf(&long, " word%d", i)
 	}
-	hits := s.Search(long, 1)
+	hits := s.Search(long.String(), 1)
 	if len(hits) != 1 || hits[0].Tool.ID.String() != "docker/docker_logs" {
 		t.Fatalf("found %s", hitIDs(hits))
 	}
