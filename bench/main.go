@@ -1,4 +1,4 @@
-// Program bench measures what Tenon costs: what a call through the gateway
+// Command bench measures what Tenon costs: what a call through the gateway
 // takes beyond the same call without it, and what the gateway needs to list
 // many tools, to start and to hold sessions. Run it from the module's root:
 //

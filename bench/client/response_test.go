@@ -33,7 +33,8 @@ func TestReaderNext(t *testing.T) {
 		{
 			"event over lines and after others", "HTTP/1.1 200 OK\r\nContent-Type: Text/Event-Stream;charset=utf-8\r\nContent-Length: 92\r\n\r\n" +
 				"retry: 5\ndata: {\"id\":6}\n\ndat: {\"id\":7,1}\n\ndata:{\ndata: \"id\":7\nid: x\ndata:}\n\ndata: {\"id\":7,2}\n\n",
-			client.Header{Status: 200, Length: 92, Events: true}, "{\n\"id\":7\n}",
+			client.Header{Status: 200, Length: 92, Events: true},
+			"{\n\"id\":7\n}",
 		},
 		{"event cut off", "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 15\r\n\r\ndata: {\"id\":7}\n", client.Header{Status: 200, Length: 15, Events: true}, ""},
 	} {

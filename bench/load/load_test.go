@@ -34,9 +34,16 @@ func TestPercentile(t *testing.T) {
 		want   time.Duration
 	}{
 		{nil, 0.5, 0},
-		{hundred[:1], 0.5, 1}, {hundred[:1], 0.99, 1},
-		{hundred[:2], 0.5, 1}, {hundred[:3], 0.5, 2}, {hundred[:4], 0.5, 2},
-		{hundred, 0.5, 50}, {hundred, 0.99, 99}, {hundred, 1, 100}, {hundred, 0, 1}, {hundred[:50], 0.99, 50},
+		{hundred[:1], 0.5, 1},
+		{hundred[:1], 0.99, 1},
+		{hundred[:2], 0.5, 1},
+		{hundred[:3], 0.5, 2},
+		{hundred[:4], 0.5, 2},
+		{hundred, 0.5, 50},
+		{hundred, 0.99, 99},
+		{hundred, 1, 100},
+		{hundred, 0, 1},
+		{hundred[:50], 0.99, 50},
 	} {
 		if got := load.Percentile(c.values, c.p); got != c.want {
 			t.Errorf("percentile %v of %d values = %d, want %d", c.p, len(c.values), got, c.want)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -19,7 +20,7 @@ const toolsOfOne = 2
 
 // list measures tools/list of many tools.
 func (b *bench) list(ctx context.Context) error {
-	command := append(b.Upstream[:len(b.Upstream):len(b.Upstream)], "-tools", strconv.Itoa(b.Plan.ListTools))
+	command := append(slices.Clip(b.Upstream), "-tools", strconv.Itoa(b.Plan.ListTools))
 	config, err := configuration(server{command: command})
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -87,7 +88,7 @@ func (b *bench) startUpstream(ctx context.Context) (*upstreamHTTP, error) {
 	var stdout io.Reader
 	var pipes error
 	p, err := begin(ctx, func(ctx context.Context) *exec.Cmd {
-		cmd := exec.CommandContext(ctx, b.Upstream[0], append(b.Upstream[1:len(b.Upstream):len(b.Upstream)], "-http", "127.0.0.1:0")...)
+		cmd := exec.CommandContext(ctx, b.Upstream[0], append(slices.Clip(b.Upstream[1:]), "-http", "127.0.0.1:0")...)
 		cmd.Env = b.environment(b.Dir)
 		var inErr, outErr error
 		_, inErr = cmd.StdinPipe() // never written to
@@ -130,7 +131,7 @@ func (b *bench) startGateway(ctx context.Context, config string) (*gateway, erro
 	if err != nil {
 		return nil, err
 	}
-	args := append(b.Gateway[1:len(b.Gateway):len(b.Gateway)], "serve", "--listen", addr)
+	args := append(slices.Clip(b.Gateway[1:]), "serve", "--listen", addr)
 	if config != "" {
 		file := filepath.Join(dir, "tenon.yaml")
 		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {

@@ -8,14 +8,6 @@ import (
 	"github.com/tenon-mcp/tenon/bench/usage"
 )
 
-// spin burns CPU time of this process for a while of the clock.
-func spin(d time.Duration) (sum int) {
-	for end := time.Now().Add(d); time.Now().Before(end); {
-		sum++
-	}
-	return sum
-}
-
 func TestCPUCountsFinerThanTicks(t *testing.T) {
 	p := usage.Of(os.Getpid())
 	before, err := p.CPU()
@@ -26,7 +18,9 @@ func TestCPUCountsFinerThanTicks(t *testing.T) {
 	// give this process little time, but not none.
 	const tick = time.Second / usage.TicksPerSecond
 	for used := time.Duration(0); used == 0; {
-		spin(time.Millisecond)
+		for end := time.Now().Add(time.Millisecond); time.Now().Before(end); {
+			continue // burn CPU time of this process
+		}
 		after, err := p.CPU()
 		if err != nil {
 			t.Fatal(err)
