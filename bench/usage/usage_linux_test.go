@@ -45,8 +45,8 @@ func TestMemory(t *testing.T) {
 	}
 	const size = 64 << 20
 	block := make([]byte, size)
-	for i := range block {
-		block[i] = byte(i)
+	for i := 0; i < size; i += os.Getpagesize() {
+		block[i] = 1 // makes the page resident
 	}
 	now, err := p.RSS()
 	if err != nil {
