@@ -204,8 +204,11 @@ func TestBlacklist(t *testing.T) {
 	c := newCatalog(t, catalog.Options{
 		Servers: []string{"docs", "db-1", "db-2", "all"},
 		Blacklist: []tool.ID{
-			{Server: "docs", Name: "delete_page"}, {Server: "db-?", Name: "drop_*"}, {Server: "all", Name: "*"},
-			{Server: "docs", Name: "a[1]"}, {Server: "docs", Name: "x[!-~]y"},
+			{Server: "docs", Name: "delete_page"},
+			{Server: "db-?", Name: "drop_*"},
+			{Server: "all", Name: "*"},
+			{Server: "docs", Name: "a[1]"},
+			{Server: "docs", Name: "x[!-~]y"},
 			{Server: "db-?", Name: "b[1]"},
 		},
 	})

@@ -43,8 +43,12 @@ func parseCases(tb testing.TB) []parseCase {
 func show(parsed tool.Tool) string {
 	var lines []string
 	for _, f := range []struct{ name, value string }{
-		{"name", parsed.Name}, {"title", parsed.Title}, {"description", parsed.Description},
-		{"schema", string(parsed.Schema)}, {"output", string(parsed.Output)}, {"annotations", string(parsed.Annotations)},
+		{"name", parsed.Name},
+		{"title", parsed.Title},
+		{"description", parsed.Description},
+		{"schema", string(parsed.Schema)},
+		{"output", string(parsed.Output)},
+		{"annotations", string(parsed.Annotations)},
 	} {
 		if f.value != "" {
 			lines = append(lines, fmt.Sprintf("=> %s: %s", f.name, f.value))
