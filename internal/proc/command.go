@@ -191,8 +191,9 @@ func marked(env []string, mark string) []string {
 	return out
 }
 
+// closeAll closes pipes and the like, of which nothing is lost at the close.
 func closeAll(files []*os.File) {
 	for _, f := range files {
-		_ = f.Close() // pipes: nothing is lost
+		_ = f.Close()
 	}
 }

@@ -17,13 +17,11 @@ while read -r word; do
 	esac
 done
 
-# The pipe is closed, so tenon is gone, however it went. First what is known.
-for id in $live; do
-	kill -s KILL -- "-$id"
-done
+# The pipe is closed, so tenon is gone, however it went.
+told=$live
 
-# Then what has left its session. One line a process: PID PARENT KEY, where KEY
-# is the session, or the group where the system does not tell it.
+# list writes one line a process: PID PARENT KEY, where KEY is the session, or
+# the group where the system does not tell it.
 proc=
 if read -r me _ </proc/self/stat && [ "$me" = $$ ]; then
 	proc=yes # not the /proc of other processes than those that we see
@@ -62,7 +60,8 @@ marked() {
 }
 
 # A member is what carries the mark, shares the key of a member, or is the child
-# of one. Again, until a round finds nobody, as they may fork meanwhile.
+# of one. All are found before the first is killed, as the end of a parent hides
+# whose child another was. Again until a round finds nobody: they may fork.
 round=0
 while [ $round -lt 100 ]; do
 	round=$((round + 1))
@@ -85,6 +84,11 @@ while [ $round -lt 100 ]; do
 			shift 3
 		done
 	done
+	# The groups as well, at once and for where nothing can be listed.
+	for id in $told; do
+		kill -s KILL -- "-$id"
+	done
+	told=
 	set -- $members
 	[ $# -gt 0 ] || exit 0
 	for pid; do

@@ -90,12 +90,12 @@ func (g *guard) start() error {
 	if err != nil {
 		return err
 	}
-	defer null.Close() //nolint:errcheck // nothing was written
+	defer closeAll([]*os.File{null})
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	defer r.Close() //nolint:errcheck // our copy of the guard's end
+	defer closeAll([]*os.File{r}) // the guard has its own
 	p, err := os.StartProcess(guardShell, []string{"sh", "-c", guardScript, "tenon-guard"}, &os.ProcAttr{
 		Dir:   "/",
 		Env:   []string{guardPath},

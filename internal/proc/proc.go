@@ -45,11 +45,17 @@
 // change how the rest of the program reaps), PID namespaces and cgroups (not
 // to be had without privileges in an ordinary container).
 //
-// # What it leaves to its user
+// # Limits
 //
 // Exactly the children started here are reaped. Where this process is process 1
 // of a container, orphans of a tree become its children and stay as zombies
 // unless an init process reaps them (docker run --init).
+//
+// A process is lost that has left its session, has dropped its environment and
+// has outlived its parent, all three; so is one that runs as another user and
+// may not be killed, which Stop reports. When guard and this process are killed
+// in the same moment, Linux still ends the direct children, and nothing else
+// the rest. Without /bin/sh there is no guard, which Options.Logger is told.
 package proc
 
 import (

@@ -129,7 +129,7 @@ func hasMark(pid int, mark string) bool {
 	if err != nil {
 		return false
 	}
-	defer unix.Close(fd) //nolint:errcheck // nothing was written
+	defer func() { _ = unix.Close(fd) }() // nothing was written
 	var (
 		window []byte
 		chunk  [8 << 10]byte

@@ -19,16 +19,20 @@ type entry struct {
 	start uint64 // when it started, in a unit of the system, growing
 }
 
-// A tree is a direct child and its descendants, wherever they have gone.
+// A tree is a direct child and its descendants, wherever they have gone. It is
+// used by one goroutine at a time.
 type tree struct {
 	root  int // its pid, which is also its session and its group
 	start uint64
 	mark  string
+	// seen is when each process started that was found before, by its pid. What
+	// made it a member may have ended since: its parent, say.
+	seen map[int]uint64
 }
 
 // adopt makes a tree of a process that was just started and is not reaped yet.
 func adopt(p *os.Process, mark string) (*tree, error) {
-	return &tree{root: p.Pid, start: startOf(p.Pid), mark: mark}, nil
+	return &tree{root: p.Pid, start: startOf(p.Pid), mark: mark, seen: make(map[int]uint64)}, nil
 }
 
 // id is the session and the group of the direct child.
@@ -46,12 +50,18 @@ func (t *tree) members() []entry {
 		}
 		return []entry{{pid: t.root, group: t.root, key: t.root}}
 	}
+	return t.choose(all, os.Getpid(), hasMark)
+}
+
+// choose picks the members of the tree from all that runs. self is our own pid,
+// and marked tells whether a process has a mark in its environment.
+func (t *tree) choose(all []entry, self int, marked func(pid int, mark string) bool) []entry {
 	keys := map[int]bool{t.root: true}
-	strangers := 0 // our own session: no descendant of the root can be in it
+	ours := 0 // our own session: no descendant of the root can be in it
 	for _, e := range all {
 		switch e.pid {
-		case os.Getpid():
-			strangers = e.key
+		case self:
+			ours = e.key
 		case t.root:
 			// A session keeps its number from being given away. Where a younger
 			// process has it, nothing of the session was left.
@@ -62,17 +72,18 @@ func (t *tree) members() []entry {
 	}
 	var (
 		found []entry
+		rest  []entry
 		pids  = make(map[int]bool)
 	)
 	join := func(e entry) {
 		found = append(found, e)
 		pids[e.pid], keys[e.key] = true, true
+		t.seen[e.pid] = e.start
 	}
-	rest := all[:0]
 	for _, e := range all {
 		switch {
-		case e.start < t.start || e.key == strangers:
-		case keys[e.key] || pids[e.ppid] || hasMark(e.pid, t.mark):
+		case e.start < t.start || e.key == ours:
+		case keys[e.key] || pids[e.ppid] || t.seen[e.pid] == e.start || marked(e.pid, t.mark):
 			join(e)
 		default:
 			rest = append(rest, e)
@@ -81,7 +92,7 @@ func (t *tree) members() []entry {
 	// A process may be listed before the one that makes it a member.
 	for known := 0; known < len(found); {
 		known = len(found)
-		unknown := rest[:0]
+		var unknown []entry
 		for _, e := range rest {
 			if keys[e.key] || pids[e.ppid] {
 				join(e)

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"unsafe"
@@ -67,7 +68,7 @@ func resume(pid uint32) error {
 	if err != nil {
 		return err
 	}
-	defer windows.CloseHandle(snapshot) //nolint:errcheck // only read
+	defer func() { _ = windows.CloseHandle(snapshot) }() // it was only read
 	var entry windows.ThreadEntry32
 	entry.Size = uint32(unsafe.Sizeof(entry))
 	for err = windows.Thread32First(snapshot, &entry); err == nil; err = windows.Thread32Next(snapshot, &entry) {
@@ -94,7 +95,7 @@ func (t *tree) members() []int {
 	var list jobList
 	err := windows.QueryInformationJobObject(t.job, windows.JobObjectBasicProcessIdList,
 		uintptr(unsafe.Pointer(&list)), uint32(unsafe.Sizeof(list)), nil)
-	if err != nil && err != windows.ERROR_MORE_DATA { //nolint:errorlint // an errno
+	if err != nil && !errors.Is(err, windows.ERROR_MORE_DATA) {
 		return nil
 	}
 	pids := make([]int, 0, list.listed)
