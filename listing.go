@@ -77,7 +77,7 @@ func (g *Gateway) settle(ctx context.Context, members []*member) {
 		wg.Go(func() {
 			ctx, cancel := context.WithDeadline(ctx, st.Since.Add(listingWait))
 			defer cancel()
-			_ = m.server.Wait(ctx) // who is late is listed as starting
+			_ = m.server.Await(ctx) // who is late is listed as starting
 		})
 	}
 	wg.Wait()

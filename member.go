@@ -42,11 +42,7 @@ func (m *member) await(ctx context.Context) error {
 	if m.err != nil {
 		return m.err
 	}
-	m.server.Ensure()
-	if err := m.server.Wait(ctx); err != nil {
-		return err
-	}
-	return m.server.Failure()
+	return m.server.Await(ctx)
 }
 
 // status returns the state of the member.

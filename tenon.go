@@ -34,7 +34,6 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -210,14 +209,18 @@ func version() string {
 type Settings struct {
 	Listen       string // address of the gateway
 	AllowedHosts []string
-	MaxBodyBytes int64
-	CallTimeout  time.Duration
+	MaxBodyBytes int64 // of one request
+	// MemoryLimit and GCPercent are the runtime's, for a program that is nothing
+	// but a gateway to set; 0 leaves them alone.
+	MemoryLimit int64
+	GCPercent   int
 }
 
 // Settings returns the settings of the front ends.
 func (g *Gateway) Settings() Settings {
 	return Settings{
 		Listen: g.cfg.Gateway.Listen, AllowedHosts: g.cfg.Gateway.AllowedHosts,
-		MaxBodyBytes: g.cfg.Gateway.MaxBodyBytes, CallTimeout: g.cfg.Gateway.CallTimeout,
+		MaxBodyBytes: g.cfg.Gateway.MaxBodyBytes,
+		MemoryLimit:  g.cfg.Gateway.MemoryLimit, GCPercent: g.cfg.Gateway.GCPercent,
 	}
 }

@@ -356,3 +356,51 @@ func goEnv(t *testing.T, name string) string {
 	}
 	return strings.TrimSpace(string(out))
 }
+
+// TestBundledListStaysTheSame: starting a bundled server changes nothing in the list.
+func TestBundledListStaysTheSame(t *testing.T) {
+	g := open(t, tenon.Options{})
+	events := g.Watch(t.Context())
+	before, err := g.Tools(t.Context(), tenon.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res := g.Call(t.Context(), tool.Call{Server: "time", Tool: "get_current_time", Arguments: []byte(`{"timezone":"Europe/Berlin"}`)}); res.Kind != "" {
+		t.Fatal(res.Text())
+	}
+	after, err := g.Tools(t.Context(), tenon.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range before.Servers {
+		a, _ := json.Marshal(before.Servers[i].Tools)
+		b, _ := json.Marshal(after.Servers[i].Tools)
+		if string(a) != string(b) || len(before.Servers[i].Tools) == 0 {
+			t.Errorf("the tools of %s changed", before.Servers[i].Name)
+		}
+	}
+	for len(events) > 0 {
+		if e := <-events; e.Kind == tenon.ToolsChanged {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	g := open(t, tenon.Options{Config: write(t, pool(t))})
+	r := g.Check(t.Context(), false)
+	if r.OK() || len(r.Broken) != 1 || len(r.Servers) != 7 {
+		t.Errorf("%+v", r)
+	}
+	r = g.Check(t.Context(), true)
+	states := map[string]tool.State{}
+	for _, s := range r.Servers {
+		states[s.Name] = s.State
+	}
+	if states["first"] != tool.StateReady || states["system"] != tool.StateReady || states["dies"] != tool.StateFailed {
+		t.Errorf("states %v", states)
+	}
+	if len(r.Undeclared) == 0 || r.Undeclared[0] != "first/echo" {
+		t.Errorf("undeclared %v", r.Undeclared)
+	}
+}

@@ -52,7 +52,7 @@ func (d *dialer) bring(ctx context.Context, hint era.Era) (l *link, tools []json
 	for attempt := 0; ; attempt++ {
 		var next era.Era
 		l, next, err = d.open(ctx, hint, "")
-		if err == nil {
+		if tools = d.o.Tools; err == nil && tools == nil {
 			tools, err = l.list(ctx)
 		}
 		if err == nil {

@@ -220,28 +220,41 @@ func (s *Server) Ensure() {
 	s.begin()
 }
 
-// Wait returns when no start is under way, or with the cause of ctx.
-func (s *Server) Wait(ctx context.Context) error {
+// Await begins a start where that is useful, and waits until none is under way.
+// The error says why the tools are not to be had, or is the cause of ctx.
+func (s *Server) Await(ctx context.Context) error {
+	s.Ensure()
 	s.mu.Lock()
 	st := s.starting
 	s.mu.Unlock()
-	if st == nil {
-		return nil
+	if st != nil {
+		select {
+		case <-st.done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
-	select {
-	case <-st.done:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// Failure returns why the server is not to be had, or nil.
-func (s *Server) Failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.status.state != tool.StateFailed {
-		return nil
+	if s.status.state == tool.StateFailed {
+		return errors.New(s.status.reason)
 	}
-	return errors.New(s.status.reason)
+	return nil
+}
+
+// Connect starts the server, whether or not its tools are known already. For a
+// server that is not shared it tries one start.
+func (s *Server) Connect(ctx context.Context) error {
+	if s.o.Isolation == Shared {
+		_, err := s.shared(ctx)
+		return err
+	}
+	if s.o.Tools == nil {
+		return s.Await(ctx)
+	}
+	l, err := s.openFor(ctx, "")
+	if err != nil {
+		return err
+	}
+	return l.close()
 }

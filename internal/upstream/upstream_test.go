@@ -58,11 +58,12 @@ func open(t *testing.T, o upstream.Options) *one {
 // await waits for the start to end and returns the status.
 func (p *one) await(t *testing.T) tool.ServerStatus {
 	t.Helper()
-	p.Ensure()
-	if err := p.Wait(t.Context()); err != nil {
-		t.Fatal(err)
+	err := p.Await(t.Context())
+	st := p.Status()
+	if (err != nil) != (st.State == tool.StateFailed) {
+		t.Fatalf("await: %v; status %+v", err, st)
 	}
-	return p.Status()
+	return st
 }
 
 // until waits until ok, after each change of the state.

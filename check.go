@@ -1,0 +1,52 @@
+package tenon
+
+import (
+	"context"
+	"sync"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// A Report says what is wrong with a pool.
+type Report struct {
+	// Broken are the mistakes in server entries, which are left out of the pool.
+	Broken []Problem `json:"broken,omitempty"`
+	// Warnings are what was read over in the configuration.
+	Warnings []Problem `json:"warnings,omitempty"`
+	// Servers are the states of all servers; after connecting, of what came of it.
+	Servers []tool.ServerStatus `json:"servers"`
+	// Undeclared are the tools, as "server/tool", that nobody has declared
+	// metadata for: they count as neither read-only nor safe to run side by side.
+	Undeclared []string `json:"undeclared,omitempty"`
+}
+
+// OK reports whether nothing is broken and no server has failed.
+func (r *Report) OK() bool {
+	for _, s := range r.Servers {
+		if s.State == tool.StateFailed {
+			return false
+		}
+	}
+	return len(r.Broken) == 0
+}
+
+// Check looks at the configuration, and where connect is set starts or connects
+// each server, side by side, to see whether it works.
+func (g *Gateway) Check(ctx context.Context, connect bool) Report {
+	if connect {
+		var wg sync.WaitGroup
+		for _, m := range g.members {
+			if m.server != nil {
+				wg.Go(func() { _ = m.server.Connect(ctx) }) // the status says what came of it
+			}
+		}
+		wg.Wait()
+	}
+	r := Report{Broken: g.cfg.Broken, Warnings: g.cfg.Warnings, Servers: g.Status()}
+	for _, t := range g.catalog.Snapshot().Tools() {
+		if !t.Meta.Registered {
+			r.Undeclared = append(r.Undeclared, t.ID.String())
+		}
+	}
+	return r
+}
