@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -139,10 +140,8 @@ func (e *entry) address(o *object) {
 
 // clientTransport reads type or transport: the keys differ, the words too.
 func (e *entry) clientTransport(o *object) {
-	table := words("auto", "stdio", "sse")
-	for spelling, meaning := range transports {
-		table[spelling] = meaning
-	}
+	table := make(map[string]string)
+	maps.Copy(table, transports)
 	table["local"], table["remote"] = "stdio", "auto"
 	var transport string
 	for _, key := range []string{"type", "transport"} {

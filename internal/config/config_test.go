@@ -82,6 +82,21 @@ func TestBrokenEntryStopsNobody(t *testing.T) {
 	}
 }
 
+// TestNamesAreUnique: of two entries with one name the first is kept, and the
+// second is told.
+func TestNamesAreUnique(t *testing.T) {
+	cfg, err := load(t, "testdata/bad/include-double")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := names(cfg); !slices.Equal(got, []string{"a"}) || cfg.Servers[0].Command != "x" || cfg.Servers[0].Err != nil {
+		t.Errorf("servers are %v, want the first a alone, and whole", cfg.Servers)
+	}
+	if len(cfg.Broken) != 1 {
+		t.Errorf("problems are %v, want one", cfg.Broken)
+	}
+}
+
 // TestValues looks behind the dots of the dumps.
 func TestValues(t *testing.T) {
 	cfg, err := load(t, "testdata/good/full.yaml")
@@ -530,11 +545,12 @@ func TestBounds(t *testing.T) {
 // TestPaths: a program of the configuration's own folder is found from wherever
 // Tenon starts.
 func TestPaths(t *testing.T) {
+	elsewhere := t.TempDir()
 	dir := write(t, map[string]string{"tenon.yaml": `version: 1
 servers:
   name: {command: npx, args: [./data]}
   own: {command: ./bin/server, cwd: ../other}
-  absolute: {command: x, cwd: ` + filepath.ToSlash(os.TempDir()) + `}
+  absolute: {command: x, cwd: '` + elsewhere + `'}
 `})
 	cfg, err := load(t, filepath.Join(dir, "tenon.yaml"))
 	if err != nil {
@@ -543,7 +559,7 @@ servers:
 	want := map[string][]string{
 		"name":     {"npx", dir},
 		"own":      {filepath.Join(dir, "bin", "server"), filepath.Join(filepath.Dir(dir), "other")},
-		"absolute": {"x", filepath.Clean(os.TempDir())},
+		"absolute": {"x", elsewhere},
 	}
 	for _, s := range cfg.Servers {
 		if got := []string{s.Command, s.Cwd}; !slices.Equal(got, want[s.Name]) {

@@ -21,7 +21,6 @@ type entry struct {
 	mistakes []source.Mistake
 	places   map[string]*source.Node // of keys that later checks point at
 	file     string                  // of a one-tool file: its name without ending
-	skipped  bool                    // a desktop client's entry that is switched off
 	double   bool                    // its name is taken
 }
 

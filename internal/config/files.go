@@ -195,11 +195,11 @@ func (f *files) leave() { f.stack = f.stack[:len(f.stack)-1] }
 
 // identity returns one name for all names of a file.
 func identity(path string) (string, error) {
-	real, err := filepath.EvalSymlinks(path)
+	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return "", err
 	}
-	return filepath.Abs(real)
+	return filepath.Abs(path)
 }
 
 // circle returns the way from a file that is being read to itself, or "".
