@@ -68,6 +68,7 @@ type eventReader struct {
 	began bool  // a byte order mark can no longer come
 	crlf  bool  // the last line ended with CR: an LF that follows belongs to it
 
+	alive  bool          // an event came, if only one with an id and no data
 	lastID []byte        // id of the last event that was complete
 	retry  time.Duration // what the server asked for; 0 where it did not
 
@@ -103,7 +104,7 @@ func (l *eventReader) release() {
 // of an event is dropped.
 func (l *eventReader) reset(r io.Reader) {
 	l.clear()
-	l.r, l.err = r, nil
+	l.r, l.err, l.alive = r, nil, false
 	l.begin, l.end, l.began, l.crlf = 0, 0, false, false
 }
 
@@ -153,6 +154,7 @@ func (l *eventReader) dispatch() (event, bool) {
 		e.scan = nil // Parse finds it again, and says what it is
 	}
 	found := l.size > 0
+	l.alive = l.alive || found || l.hasID
 	l.clear()
 	return e, found
 }

@@ -8,14 +8,7 @@ import (
 	"github.com/tenon-mcp/tenon/tool"
 )
 
-// Names of the headers that MCP defines for HTTP, in canonical form.
-const (
-	headerVersion   = "Mcp-Protocol-Version"
-	headerSession   = "Mcp-Session-Id"
-	headerMethod    = "Mcp-Method"
-	headerName      = "Mcp-Name"
-	headerLastEvent = "Last-Event-Id"
-)
+const headerLastEvent = "Last-Event-Id"
 
 // modernSince is the first protocol version without sessions.
 const modernSince = "2026-07-28"

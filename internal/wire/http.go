@@ -69,10 +69,10 @@ func (h *HTTP) setHeads(version, session string) {
 	n := &heads{modern: IsModern(version), version: version, session: session}
 	set := http.Header{}
 	if version != "" {
-		set[headerVersion] = []string{version}
+		set[HeaderVersion] = []string{version}
 	}
 	if session != "" && !n.modern {
-		set[headerSession] = []string{session}
+		set[HeaderSession] = []string{session}
 	}
 	set["Accept"] = []string{"text/event-stream"}
 	n.get = h.s.template(http.MethodGet, set)
@@ -210,9 +210,9 @@ func (c *call) head(params []byte) *http.Request {
 	req := *c.heads.post
 	req.Header = withHeader(req.Header, c.r.Header)
 	if c.heads.modern {
-		req.Header[headerMethod] = []string{c.r.Method}
+		req.Header[HeaderMethod] = []string{c.r.Method}
 		if name, ok := nameOf(c.r.Method, params); ok {
-			req.Header[headerName] = []string{EncodeHeader(name)}
+			req.Header[HeaderName] = []string{EncodeHeader(name)}
 		}
 	}
 	return &req
@@ -233,7 +233,7 @@ func withHeader(h, more http.Header) http.Header {
 func ours(k string) bool {
 	switch k {
 	case "Accept", "Accept-Encoding", "Content-Type", "Content-Length", "Transfer-Encoding", "Connection",
-		headerVersion, headerSession, headerMethod, headerName:
+		HeaderVersion, HeaderSession, HeaderMethod, HeaderName:
 		return true
 	}
 	return false
@@ -254,7 +254,7 @@ func (h *HTTP) check(resp *http.Response, n *heads) error {
 
 // takeSession keeps the id of the session that initialize has begun.
 func (h *HTTP) takeSession(resp *http.Response) error {
-	id := resp.Header.Get(headerSession)
+	id := resp.Header.Get(HeaderSession)
 	if id != "" && !visibleASCII(id) {
 		return errors.New("server gave a session id that cannot be sent back")
 	}

@@ -14,6 +14,9 @@ import (
 const (
 	// maxResumes bounds how often in a row a stream is resumed without an event.
 	maxResumes = 5
+	// fastResumes bounds how often one is resumed sooner than minBackoff, since a
+	// server that asks for no delay would be asked without end.
+	fastResumes = 64
 	// Delays before a stream is opened again, where the server asks for none.
 	minBackoff = time.Second
 	maxBackoff = time.Minute
@@ -23,16 +26,16 @@ const (
 // dispatched in the order in which it comes.
 func (c *call) follow(ctx context.Context, body io.ReadCloser) (*Message, error) {
 	events := newEventReader(body, c.h.o.MaxMessage)
-	tries := 0
+	var tries resumes
 	for {
-		m, seen, err := c.read(events)
+		m, err := c.read(events)
 		if m != nil {
 			c.drain(events, body)
 			return m, nil
 		}
 		_ = body.Close() // it has ended, or is no use
-		if seen {
-			tries = 0
+		if events.alive {
+			tries.vain = 0
 		}
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -47,29 +50,23 @@ func (c *call) follow(ctx context.Context, body io.ReadCloser) (*Message, error)
 	}
 }
 
-// read returns the answer, or why the stream ended before it, and whether any
-// event came.
-func (c *call) read(events *eventReader) (answer *Message, seen bool, err error) {
+// read returns the answer, or why the stream ended before it.
+func (c *call) read(events *eventReader) (*Message, error) {
 	for {
 		e, err := events.next()
 		if err != nil {
-			return nil, seen, err
+			return nil, err
 		}
-		seen = true
 		m, err := c.h.take(&e)
 		switch {
 		case m == nil:
 		case m.IsAnswer() && c.mine(m) || err != nil && sameID(m.ID, c.flight.id):
-			return answerOf(m, err), seen, err
+			if err != nil {
+				return nil, err
+			}
+			return m, nil
 		}
 	}
-}
-
-func answerOf(m *Message, err error) *Message {
-	if err != nil {
-		return nil
-	}
-	return m
 }
 
 // take dispatches the message of an event, and returns it where it is an answer.
@@ -105,7 +102,6 @@ func (c *call) drain(events *eventReader, body io.ReadCloser) {
 		_ = body.Close()
 		return
 	}
-	c.flight.stop() // the caller may end its context now
 	c.draining = c.h.spawn(func() {
 		stop := time.AfterFunc(drainTimeout, func() { c.flight.cancel(nil) })
 		untie := context.AfterFunc(c.h.session.ctx, func() { c.flight.cancel(nil) })
@@ -119,21 +115,32 @@ func (c *call) drain(events *eventReader, body io.ReadCloser) {
 	}
 }
 
+// resumes counts how often a stream was opened again.
+type resumes struct {
+	vain int // in a row, without an event
+	all  int
+}
+
 // resume opens a stream again that ended before its answer, after the last event
 // that came (SEP-1699). ended is why it ended.
-func (c *call) resume(ctx context.Context, events *eventReader, tries *int, ended error) (io.ReadCloser, error) {
+func (c *call) resume(ctx context.Context, events *eventReader, tries *resumes, ended error) (io.ReadCloser, error) {
 	last := string(events.lastID)
 	if last == "" || c.heads.modern {
 		return nil, lostAnswer(ended)
 	}
-	for ; *tries < maxResumes; *tries++ {
-		if !wait(ctx, delay(events.retry, *tries)) {
+	for tries.vain < maxResumes {
+		d := delay(events.retry, tries.vain)
+		if tries.all > fastResumes {
+			d = max(d, minBackoff)
+		}
+		if !wait(ctx, d) {
 			return nil, context.Cause(ctx)
 		}
+		tries.vain++
+		tries.all++
 		body, err := c.h.openStream(ctx, last)
 		switch {
 		case err == nil:
-			*tries++
 			return body, nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
@@ -220,7 +227,8 @@ func (h *HTTP) listen() {
 		case err == nil:
 			opened = true
 			began := time.Now()
-			if h.hear(ctx, events, body) || time.Since(began) > maxBackoff/2 {
+			h.hear(events, body)
+			if events.alive || time.Since(began) > maxBackoff/2 {
 				try = 0
 			}
 		case opened && errors.Is(err, ErrSessionLost):
@@ -241,19 +249,16 @@ func unreachable(err error) bool {
 	return !status
 }
 
-// hear reads a stream to its end, and reports whether an event came.
-func (h *HTTP) hear(ctx context.Context, events *eventReader, body io.ReadCloser) (seen bool) {
+// hear reads a stream to its end.
+func (h *HTTP) hear(events *eventReader, body io.ReadCloser) {
 	defer func() { _ = body.Close() }() // it has ended
-	events.reset(body)
-	for ctx.Err() == nil {
+	for events.reset(body); ; {
 		e, err := events.next()
 		if err != nil {
-			return seen
+			return
 		}
-		seen = true
 		_, _ = h.take(&e) // an answer here is for nobody
 	}
-	return seen
 }
 
 // Notify implements Client. After notifications/initialized, the client opens a
@@ -284,7 +289,7 @@ func (h *HTTP) send(ctx context.Context, n *heads, method string, params []byte)
 		copied := *n.post
 		req = &copied
 		req.Header = n.post.Header.Clone()
-		req.Header[headerMethod] = []string{method}
+		req.Header[HeaderMethod] = []string{method}
 	}
 	return h.post(ctx, n, req, requestFrame(0, method, params))
 }

@@ -234,6 +234,23 @@ func TestHTTPCancel(t *testing.T) {
 	}
 }
 
+// TestHTTPCancelInitialize says nothing to the server: initialize must not be
+// canceled.
+func TestHTTPCancelInitialize(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := serveHTTP(t, func(_ http.ResponseWriter, r *http.Request) {
+		if m := parseBody(t, r); m.Method != "initialize" {
+			t.Errorf("the server was told %s", m.Method)
+		}
+		cancel()
+		<-r.Context().Done()
+	})
+	c := dialHTTP(t, wire.HTTPOptions{URL: s.URL})
+	if _, err := c.Call(ctx, &wire.Request{Method: "initialize"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestHTTPSession keeps the session of initialize, ends it, and notices that it
 // is lost.
 func TestHTTPSession(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -88,6 +89,9 @@ func TestHTTPResume(t *testing.T) {
 		{"polling", []func(http.ResponseWriter, []byte){
 			primed, eventChunks("id: e2\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\n"), eventChunks("id: e3\nretry: 7\ndata: \n\n"), done,
 		}, "POST@0s GETe1@500ms GETe2@1s GETe3@1.007s", ""},
+		{"long polling", []func(http.ResponseWriter, []byte){
+			primed, primed, primed, primed, primed, primed, primed, primed, done,
+		}, "POST@0s GETe1@500ms GETe1@1s GETe1@1.5s GETe1@2s GETe1@2.5s GETe1@3s GETe1@3.5s GETe1@4s", ""},
 		{"over failures", []func(http.ResponseWriter, []byte){
 			primed, replyWith(503, "", "starting"), replyWith(429, "", ""), done,
 		}, "POST@0s GETe1@500ms GETe1@1s GETe1@1.5s", ""},
@@ -119,6 +123,61 @@ func TestHTTPResume(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestHTTPResumeHasty slows down a server that wants to be asked without end.
+func TestHTTPResumeHasty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{t: t}
+		for range 1000 {
+			s.steps = append(s.steps, eventChunks("id: e\nretry: 0\ndata:\n\n"))
+		}
+		c := s.client(wire.HTTPOptions{})
+		defer c.Close()
+		if _, err := callFor(t, c, time.Minute); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		if n := strings.Count(s.requests(), "GET"); n < 60 || n > 150 {
+			t.Errorf("asked %d times in a minute", n)
+		}
+	})
+}
+
+// TestHTTPLateProgress has progress come on another stream than the answer. It
+// is not told after the call has returned.
+func TestHTTPLateProgress(t *testing.T) {
+	told, answered := make(chan struct{}), make(chan struct{})
+	s := serveHTTP(t, func(w http.ResponseWriter, r *http.Request) {
+		m := parseBody(t, r)
+		switch {
+		case r.Method == http.MethodGet:
+			eventChunks(": hi\n\n")(w, nil)
+			<-told
+			eventChunks("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":1}}\n\n")(w, nil)
+			<-r.Context().Done()
+		case m.IsNotification():
+			w.WriteHeader(http.StatusAccepted)
+		default:
+			told <- struct{}{}
+			<-told
+			replyWith(200, "application/json", okAnswer)(w, m.ID)
+			close(answered)
+		}
+	})
+	c := dialHTTP(t, wire.HTTPOptions{URL: s.URL})
+	if err := c.Notify(t.Context(), "notifications/initialized", nil); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	_, err := c.Call(t.Context(), &wire.Request{Method: "x", Progress: func(tool.Bytes) {
+		told <- struct{}{}
+		<-answered
+		runtime.Gosched()
+		n++
+	}})
+	if err != nil || n != 1 {
+		t.Errorf("told %d times, %v", n, err)
 	}
 }
 

@@ -47,7 +47,10 @@ func TestHTTPNeverSent(t *testing.T) {
 	untrusted := httptest.NewTLSServer(nil)
 	untrusted.Config.ErrorLog = quiet
 	defer untrusted.Close()
-	reset := func(_ int, c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) }
+	reset := func(_ int, c net.Conn) {
+		_, _ = c.Read(make([]byte, 1))
+		_ = c.(*net.TCPConn).SetLinger(0)
+	}
 	for _, c := range []struct {
 		name   string
 		o      wire.HTTPOptions
@@ -63,13 +66,14 @@ func TestHTTPNeverSent(t *testing.T) {
 		{"refused, foreign client", wire.HTTPOptions{URL: refused.URL, Client: &http.Client{}}, true},
 		{"refused, foreign transport", wire.HTTPOptions{URL: refused.URL, Client: &http.Client{Transport: http.DefaultTransport}}, true},
 		{"transport that tells nothing", wire.HTTPOptions{URL: plain.URL, Client: &http.Client{Transport: silent{}}}, false},
-		{"reset when accepted", wire.HTTPOptions{URL: rawServer(t, reset)}, false},
+		{"reset while it is sent", wire.HTTPOptions{URL: rawServer(t, reset)}, false},
 		{"closed after the request", wire.HTTPOptions{URL: rawServer(t, func(_ int, c net.Conn) {
 			if r, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
 				_, _ = io.Copy(io.Discard, r.Body)
 			}
 		})}, false},
 		{"no HTTP", wire.HTTPOptions{URL: rawServer(t, func(_ int, c net.Conn) {
+			_, _ = c.Read(make([]byte, 1))
 			_, _ = io.WriteString(c, "SSH-2.0-OpenSSH\r\n")
 			_, _ = io.Copy(io.Discard, c)
 		})}, false},
