@@ -28,7 +28,8 @@ const (
 type way struct {
 	path    Path
 	open    func(context.Context) (*client.Session, error)
-	gateway *gateway // nil: past it
+	server  *usage.Process // that the client speaks to; nil where it is not known
+	gateway *gateway       // nil: past it
 }
 
 // A trial is one way with one number of callers and one size of answers.
@@ -47,7 +48,7 @@ func (b *bench) load(ctx context.Context) error {
 	}
 	defer direct.stop()
 	for _, size := range b.Plan.Sizes {
-		if err := b.loadSize(ctx, direct.url, size); err != nil {
+		if err := b.loadSize(ctx, direct, size); err != nil {
 			return err
 		}
 	}
@@ -56,15 +57,18 @@ func (b *bench) load(ctx context.Context) error {
 
 // loadSize measures calls of one size. Each size has gateways of its own, so
 // that none inherits the memory of the last.
-func (b *bench) loadSize(ctx context.Context, direct string, size int) error {
+func (b *bench) loadSize(ctx context.Context, direct *upstreamHTTP, size int) error {
 	ways := []way{
-		{path: UpstreamHTTP, open: func(ctx context.Context) (*client.Session, error) { return client.DialHTTP(ctx, direct) }},
+		{
+			path: UpstreamHTTP, server: new(usage.Of(direct.cmd.Process.Pid)),
+			open: func(ctx context.Context) (*client.Session, error) { return client.DialHTTP(ctx, direct.url) },
+		},
 		{path: UpstreamStdio, open: func(ctx context.Context) (*client.Session, error) { return client.StartStdio(ctx, b.Upstream) }},
 	}
 	for _, behind := range []struct {
 		path  Path
 		entry server
-	}{{GatewayStdio, server{command: b.Upstream}}, {GatewayHTTP, server{url: direct}}} {
+	}{{GatewayStdio, server{command: b.Upstream}}, {GatewayHTTP, server{url: direct.url}}} {
 		config, err := configuration(behind.entry)
 		if err != nil {
 			return err
@@ -74,7 +78,7 @@ func (b *bench) loadSize(ctx context.Context, direct string, size int) error {
 			return err
 		}
 		defer g.stop()
-		ways = append(ways, way{path: behind.path, open: g.dial, gateway: g})
+		ways = append(ways, way{path: behind.path, open: g.dial, server: &g.Process, gateway: g})
 	}
 	counts := b.Plan.Callers
 	if size >= manyBytes {
@@ -199,11 +203,10 @@ func (b *bench) round(ctx context.Context, t *trial, size int) error {
 	if size >= manyBytes {
 		o.Count = max(1, b.Plan.LargeCalls/len(t.callers))
 	}
-	resettable := false
-	if t.gateway != nil {
-		o.Watch = append(o.Watch, t.gateway.Process)
-		resettable = t.gateway.ResetPeak() == nil
+	if t.server != nil {
+		o.Watch = append(o.Watch, *t.server)
 	}
+	resettable := t.gateway != nil && t.gateway.ResetPeak() == nil
 	r, err := load.Run(ctx, o)
 	if err != nil {
 		return err
@@ -233,7 +236,7 @@ func (t *trial) close() error {
 // of them is taken: the machine may be slower in one round than in another.
 func (t *trial) row(base *trial, size int) Row {
 	var rate, ratio []float64
-	var p50, p99, over50, over99, own, gateway []time.Duration
+	var p50, p99, over50, over99, own, server []time.Duration
 	r := Row{Size: size, Callers: len(t.callers), Path: t.path}
 	for i, round := range t.rounds {
 		with := base.rounds[i]
@@ -252,19 +255,16 @@ func (t *trial) row(base *trial, size int) Row {
 			own = append(own, used)
 		}
 		if used, ok := round.CPUPerCall(1); ok {
-			gateway = append(gateway, used)
+			server = append(server, used)
 		}
 	}
 	r.Rate, r.P50, r.P99 = median(rate), micro(median(p50)), micro(median(p99))
-	r.OwnCPU = microOf(own)
+	r.OwnCPU, r.CPU = microOf(own), microOf(server)
 	if t != base {
 		r.Ratio, r.AddedP50, r.AddedP99 = median(ratio), new(micro(median(over50))), new(micro(median(over99)))
 	}
-	if t.gateway != nil {
-		r.GatewayCPU = microOf(gateway)
-		if t.peak > 0 {
-			r.PeakMiB = new(mib(t.peak))
-		}
+	if t.peak > 0 {
+		r.PeakMiB = new(mib(t.peak))
 	}
 	return r
 }

@@ -34,21 +34,21 @@ type Report struct {
 // A Row is calls of one size, by one number of callers, on one path: medians
 // over the rounds. Times are in microseconds.
 type Row struct {
-	Size       int      `json:"size"`
-	Callers    int      `json:"callers"`
-	Path       Path     `json:"path"`
-	Calls      int      `json:"calls"` // of all rounds
-	Errors     int      `json:"errors"`
-	Error      string   `json:"error,omitempty"` // the first
-	Rate       float64  `json:"rate"`            // calls a second
-	Ratio      float64  `json:"ratio,omitempty"` // of Rate to that of the upstream alone over HTTP
-	P50        float64  `json:"p50_us"`
-	P99        float64  `json:"p99_us"`
-	AddedP50   *float64 `json:"added_p50_us,omitempty"` // over the upstream alone over HTTP
-	AddedP99   *float64 `json:"added_p99_us,omitempty"`
-	GatewayCPU *float64 `json:"gateway_cpu_us,omitempty"`   // for one call
-	OwnCPU     *float64 `json:"generator_cpu_us,omitempty"` // of the load generator for one call
-	PeakMiB    *float64 `json:"gateway_peak_mib,omitempty"` // resident memory of the gateway, largest of all rounds
+	Size     int      `json:"size"`
+	Callers  int      `json:"callers"`
+	Path     Path     `json:"path"`
+	Calls    int      `json:"calls"` // of all rounds
+	Errors   int      `json:"errors"`
+	Error    string   `json:"error,omitempty"` // the first
+	Rate     float64  `json:"rate"`            // calls a second
+	Ratio    float64  `json:"ratio,omitempty"` // of Rate to that of the upstream alone over HTTP
+	P50      float64  `json:"p50_us"`
+	P99      float64  `json:"p99_us"`
+	AddedP50 *float64 `json:"added_p50_us,omitempty"` // over the upstream alone over HTTP
+	AddedP99 *float64 `json:"added_p99_us,omitempty"`
+	CPU      *float64 `json:"cpu_us,omitempty"`           // of the process that the client speaks to, for one call
+	OwnCPU   *float64 `json:"generator_cpu_us,omitempty"` // of the load generator for one call
+	PeakMiB  *float64 `json:"gateway_peak_mib,omitempty"` // resident memory of the gateway, largest of all rounds
 }
 
 // A ListRow is one tools/list of many tools. Times are in milliseconds.
@@ -117,7 +117,7 @@ func (r *Report) goals(parts []string) []Goal {
 func (r *Report) loadGoals() []Goal {
 	const part = "load"
 	row := func(size, callers int) *Row { return r.row(size, callers, GatewayStdio) }
-	cpu := func(r *Row) *float64 { return r.GatewayCPU }
+	cpu := func(r *Row) *float64 { return r.CPU }
 	return []Goal{
 		atLeast(part, "32 B, 64 callers: calls a second against the upstream alone", 0.66, "", figure(row(Small, 64), func(r *Row) *float64 { return &r.Ratio })),
 		atMost(part, "32 B, 64 callers: CPU of one call", 45, "µs", figure(row(Small, 64), cpu)),
@@ -127,10 +127,10 @@ func (r *Report) loadGoals() []Goal {
 		atLeast(part, "32 KiB, 16 callers: calls a second", 4500, "", figure(row(Medium, 16), func(r *Row) *float64 { return &r.Rate })),
 		atMost(part, "32 KiB, 16 callers: CPU of one call", 150, "µs", figure(row(Medium, 16), cpu)),
 		atMost(part, "20 MiB, 1 caller: CPU of one call", 60, "ms", figure(row(Large, 1), func(r *Row) *float64 {
-			if r.GatewayCPU == nil {
+			if r.CPU == nil {
 				return nil
 			}
-			return new(*r.GatewayCPU / 1000)
+			return new(*r.CPU / 1000)
 		})),
 		atMost(part, "20 MiB, 1 caller: peak memory", 64, "MiB", figure(row(Large, 1), func(r *Row) *float64 { return r.PeakMiB })),
 	}

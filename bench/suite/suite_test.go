@@ -98,10 +98,11 @@ func TestRun(t *testing.T) {
 	linux := runtime.GOOS == "linux"
 	for _, row := range r.Load {
 		through := row.Path == suite.GatewayHTTP || row.Path == suite.GatewayStdio
+		known := row.Path != suite.UpstreamStdio
 		if row.Calls == 0 || row.Errors > 0 || row.Rate <= 0 || row.P50 <= 0 || row.P99 < row.P50 ||
 			(row.Path != suite.UpstreamHTTP) != (row.Ratio > 0 && row.AddedP50 != nil && row.AddedP99 != nil) ||
 			(row.OwnCPU != nil && *row.OwnCPU > 0) != linux ||
-			(row.GatewayCPU != nil && *row.GatewayCPU > 0) != (linux && through) {
+			(row.CPU != nil && *row.CPU > 0) != (linux && known) || (row.PeakMiB != nil) != (linux && through) {
 			t.Errorf("%+v", row)
 		}
 	}

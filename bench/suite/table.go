@@ -22,7 +22,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 	fmt.Fprintf(&out, "%s run of %.0f s on %s. Medians of rounds in turns.\n", r.Plan, r.Seconds, r.Machine)
 	columns := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	if len(r.Load) > 0 {
-		fmt.Fprint(columns, "\nanswer\tcallers\tpath\tcalls/s\tratio\tp50 µs\tp99 µs\tadded p50\tadded p99\tgateway CPU µs\tgenerator CPU µs\tpeak MiB\terrors\n")
+		fmt.Fprint(columns, "\nanswer\tcallers\tpath\tcalls/s\tratio\tp50 µs\tp99 µs\tadded p50\tadded p99\tCPU µs\tgenerator CPU µs\tpeak MiB\terrors\n")
 		for _, row := range r.Load {
 			row.write(columns)
 		}
@@ -65,7 +65,7 @@ func (r *Row) write(w io.Writer) {
 	fmt.Fprintf(
 		w, "%s\t%d\t%s\t%.0f\t%s\t%.0f\t%.0f\t%s\t%s\t%s\t%s\t%s\t%d\n",
 		bytesText(int64(r.Size)), r.Callers, r.Path, r.Rate, ratio, r.P50, r.P99, optional(r.AddedP50, 0), optional(r.AddedP99, 0),
-		optional(r.GatewayCPU, 1), optional(r.OwnCPU, 1), optional(r.PeakMiB, 0), r.Errors,
+		optional(r.CPU, 1), optional(r.OwnCPU, 1), optional(r.PeakMiB, 0), r.Errors,
 	)
 }
 
