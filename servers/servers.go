@@ -19,6 +19,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/servers/network"
 	"github.com/tenon-mcp/tenon/servers/system"
 	clock "github.com/tenon-mcp/tenon/servers/time"
 	"github.com/tenon-mcp/tenon/tool"
@@ -51,6 +52,10 @@ func All() []Server {
 			Name: "system", Port: 8005, Keyless: true, Meta: system.Meta(),
 			Summary: "A look at this machine: load, memory, disks, processes, ports and directory sizes.",
 		}, system.New),
+		bundle(Server{
+			Name: "network", Port: 8009, Keyless: true, Meta: network.Meta(),
+			Summary: "A look at other hosts: ping, DNS, ports, HTTP, TLS, traceroute and whois.",
+		}, network.New),
 		bundle(Server{
 			Name: "time", Port: 8010, Keyless: true, Meta: clock.Meta(),
 			Summary: "The current time in any time zone, and conversion between zones.",

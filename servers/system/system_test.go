@@ -69,7 +69,9 @@ func call(t *testing.T, cs *mcp.ClientSession, name string, arguments any) (text
 	if n, most := utf8.RuneCountInString(text), system.Meta()[name].MaxResultChars; n > most || n == 0 {
 		t.Errorf("%s: answer of %d characters; 1 to %d are declared", name, n, most)
 	}
-	t.Logf("%s\n%s", name, text)
+	if testing.Verbose() {
+		t.Logf("%s\n%s", name, text)
+	}
 	return text, res.IsError
 }
 

@@ -1,0 +1,211 @@
+// Package network is the bundled server "network": a look at other hosts from
+// this machine, by ping, DNS, TCP, TLS, HTTP, traceroute and whois.
+//
+//	srv, err := network.New(network.Options{Allow: []string{"10.20.0.0/16", "db.internal:5432"}})
+//
+// A model names the hosts, so every tool reaches them through one guard
+// (guard.go), which lets only public addresses through and what the operator
+// opened with the option allow. No tool reads a proxy from the environment: a
+// proxy would resolve the name again, where the guard cannot see.
+//
+// Answers of foreign hosts are foreign text: they are bounded, freed of control
+// characters, and never followed further than a redirect or a referral that the
+// guard has checked too.
+package network
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// userAgent is what HTTP servers see.
+const userAgent = "Tenon/1.0 (network check)"
+
+// Options are the settings of the server. The zero value is useful.
+type Options struct {
+	Allow       []string `json:"allow,omitempty" jsonschema:"internal hosts that the tools may reach besides public ones: networks, addresses and names, each with or without a port, such as 10.20.0.0/16, 10.1.2.3:443, [fd00::1]:443, db.internal:5432 or *.corp.example"`
+	Resolver    string   `json:"resolver,omitempty" jsonschema:"name server to ask in place of the system's, as an address with or without a port, such as 1.1.1.1 or 10.0.0.53:5353"`
+	WhoisServer string   `json:"whois_server,omitempty" jsonschema:"whois server to ask first, with or without a port; default: whois.iana.org"`
+	CAFile      string   `json:"ca_file,omitempty" jsonschema:"file of PEM certificates to trust besides the system's, for the certificates of internal hosts"`
+}
+
+type server struct {
+	guard *guard
+	dns   *resolver
+	roots *x509.CertPool // nil: the system's
+	whois string         // host:port
+}
+
+// New returns the server. It fails where an option cannot be read; an error for
+// Allow names the entry.
+func New(o Options) (*mcp.Server, error) {
+	s, err := newServer(o)
+	if err != nil {
+		return nil, err
+	}
+	return s.mcp(), nil
+}
+
+func newServer(o Options) (*server, error) {
+	s := &server{dns: &resolver{}, whois: "whois.iana.org:43"}
+	s.guard = &guard{lookup: s.dns.addresses, dial: (&net.Dialer{}).DialContext}
+	for _, e := range o.Allow {
+		opened, err := parseOpening(e)
+		if err != nil {
+			return nil, fmt.Errorf("option allow: %q: %w", e, err)
+		}
+		s.guard.allow = append(s.guard.allow, opened)
+	}
+	if o.Resolver != "" {
+		at, err := nameServer(o.Resolver)
+		if err != nil {
+			return nil, fmt.Errorf("option resolver: %w", err)
+		}
+		s.dns.server = at
+	}
+	if o.WhoisServer != "" {
+		h, port, err := splitPort(o.WhoisServer)
+		if err == nil {
+			_, err = parseHost(h)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("option whois_server: %w", err)
+		}
+		s.whois = whoisAddress(h, port)
+	}
+	if o.CAFile != "" {
+		roots, err := readRoots(o.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("option ca_file: %w", err)
+		}
+		s.roots = roots
+	}
+	return s, nil
+}
+
+func (s *server) mcp() *mcp.Server {
+	srv := mcp.NewServer(&mcp.Implementation{Name: "tenon-network", Title: "Network", Version: "1.0.0"},
+		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{}})
+	s.addPing(srv)
+	s.addHTTP(srv)
+	s.addLookup(srv)
+	s.addPort(srv)
+	s.addTrace(srv)
+	s.addTLS(srv)
+	s.addWhois(srv)
+	return srv
+}
+
+// nameServer reads the address of a name server; the port is 53 where none is given.
+func nameServer(s string) (string, error) {
+	if a, err := netip.ParseAddr(s); err == nil {
+		return netip.AddrPortFrom(a, 53).String(), nil
+	}
+	if at, err := netip.ParseAddrPort(s); err == nil && at.Port() > 0 {
+		return at.String(), nil
+	}
+	return "", fmt.Errorf("%q is no address such as 1.1.1.1 or 10.0.0.53:5353", s)
+}
+
+func readRoots(file string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(filepath.Clean(file))
+	if err != nil {
+		return nil, err
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no PEM certificate", file)
+	}
+	return roots, nil
+}
+
+// Meta returns what is declared of each tool, by its name.
+func Meta() map[string]tool.Meta {
+	m := map[string]tool.Meta{}
+	for _, e := range []struct {
+		name     string
+		maxChars int
+		hint     string
+	}{
+		{"ping_host", pingChars, "ping icmp reachable latency packet loss round trip 连通 延迟 丢包"},
+		{"http_check", httpChars, "http check url status site up response time 网站 状态码 探测"},
+		{"http_headers", headersChars, "http headers redirect chain security headers curl head 响应头 重定向"},
+		{"dns_lookup", lookupChars, "dns lookup resolve record a aaaa mx txt ns cname dig nslookup 域名 解析"},
+		{"check_port", portChars, "port open closed tcp connect telnet nc 端口 连接"},
+		{"traceroute", traceChars, "traceroute path hops route tracert mtr 路由 跟踪"},
+		{"tls_check", tlsChars, "tls ssl certificate expiry chain cipher https 证书 到期"},
+		{"whois_lookup", whoisChars, "whois domain registration owner registrar expiry ip asn 域名 注册"},
+	} {
+		m[e.name] = tool.Meta{
+			Registered: true, ReadOnly: true, ConcurrencySafe: true, Idempotent: true,
+			SideEffect: tool.EffectNetwork, RiskLevel: tool.RiskLow,
+			MaxResultChars: e.maxChars, SearchHint: e.hint,
+		}
+	}
+	return m
+}
+
+// spec is the part of a tool's definition that differs between the tools here.
+type spec struct {
+	name, title, description string
+	defaults                 map[string]any // of input properties
+}
+
+// definition returns the tool that sp describes, with In as its input.
+// It panics where a default names no property, as mcp.AddTool does on a bad tool.
+func definition[In any](sp spec) *mcp.Tool {
+	schema, err := jsonschema.For[In](nil)
+	if err != nil {
+		panic(err)
+	}
+	for name, value := range sp.defaults {
+		b, err := json.Marshal(value)
+		if err != nil {
+			panic(err)
+		}
+		schema.Properties[name].Default = b
+	}
+	no, yes := false, true
+	return &mcp.Tool{
+		Name: sp.name, Description: sp.description, InputSchema: schema,
+		Annotations: &mcp.ToolAnnotations{Title: sp.title, ReadOnlyHint: true, DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &yes},
+	}
+}
+
+// add registers a tool whose answer is a text.
+func add[In any](srv *mcp.Server, sp spec, answer func(context.Context, In) (string, error)) {
+	mcp.AddTool(srv, definition[In](sp), func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+		s, err := answer(ctx, in)
+		if err != nil {
+			return nil, nil, err
+		}
+		return text(s), nil, nil
+	})
+}
+
+func text(s string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
+}
+
+// checkPortNumber is for input: a port that is no port is a mistake, not to be clamped.
+func checkPortNumber(port int) error {
+	if port < 1 || port > 65535 {
+		return errors.New("port must be between 1 and 65535")
+	}
+	return nil
+}

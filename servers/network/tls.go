@@ -1,0 +1,215 @@
+package network
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const tlsChars = 4000
+
+// tlsTime bounds the whole of one check.
+const tlsTime = 10 * time.Second
+
+type tlsInput struct {
+	Host string `json:"host" jsonschema:"name or address of the host; the certificate is checked against it"`
+	Port int    `json:"port,omitempty" jsonschema:"TCP port, 1 to 65535"`
+}
+
+type tlsOutput struct {
+	Valid      bool   `json:"valid" jsonschema:"whether the certificate is trusted and matches the host"`
+	Problem    string `json:"problem,omitempty" jsonschema:"why it is not valid"`
+	Version    string `json:"version" jsonschema:"TLS version, such as TLS 1.3"`
+	NotAfter   string `json:"not_after" jsonschema:"when the certificate expires, ISO 8601"`
+	DaysLeft   int    `json:"days_left" jsonschema:"whole days until it expires; negative: since it expired"`
+	CommonName string `json:"common_name,omitempty" jsonschema:"name of the certificate's subject"`
+	Issuer     string `json:"issuer,omitempty" jsonschema:"who issued it"`
+}
+
+func (s *server) addTLS(srv *mcp.Server) {
+	t := definition[tlsInput](spec{
+		name: "tls_check", title: "TLS check",
+		description: "Opens a TLS connection and returns version, cipher, the certificate's names, issuer, expiry in days and chain, and whether it is valid for the host. An invalid certificate is reported, not an error. Internal hosts are refused unless the operator opened them.",
+		defaults:    map[string]any{"port": 443},
+	})
+	mcp.AddTool(srv, t, func(ctx context.Context, _ *mcp.CallToolRequest, in tlsInput) (*mcp.CallToolResult, tlsOutput, error) {
+		says, out, err := s.tlsCheck(ctx, in)
+		if err != nil {
+			return nil, tlsOutput{}, err
+		}
+		return text(says), out, nil
+	})
+}
+
+func (s *server) tlsCheck(ctx context.Context, in tlsInput) (string, tlsOutput, error) {
+	if err := checkPortNumber(in.Port); err != nil {
+		return "", tlsOutput{}, err
+	}
+	h, err := parseHost(in.Host)
+	if err != nil {
+		return "", tlsOutput{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, tlsTime)
+	defer cancel()
+	at := net.JoinHostPort(h.name, strconv.Itoa(in.Port))
+	start := time.Now()
+	state, err := s.handshake(ctx, h, at)
+	if err != nil {
+		return "", tlsOutput{}, tlsFailure(at, err)
+	}
+	elapsed := time.Since(start)
+	out := s.judge(h, state)
+	return tlsText(at, state, out, elapsed), out, nil
+}
+
+// handshake connects and returns what was agreed. It takes any certificate, since
+// a bad one is to be shown; judge tells whether it is good.
+func (s *server) handshake(ctx context.Context, h host, at string) (tls.ConnectionState, error) {
+	raw, err := s.guard.DialContext(ctx, "tcp", at)
+	if err != nil {
+		return tls.ConnectionState{}, err
+	}
+	defer raw.Close()
+	config := &tls.Config{
+		ServerName:         h.name,
+		NextProtos:         []string{"h2", "http/1.1"},
+		InsecureSkipVerify: true,             //nolint:gosec // looked at, never trusted: no byte is sent over it
+		MinVersion:         tls.VersionTLS10, // an old version is a finding
+	}
+	conn := tls.Client(raw, config)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return tls.ConnectionState{}, err
+	}
+	state := conn.ConnectionState()
+	if len(state.PeerCertificates) == 0 {
+		return tls.ConnectionState{}, errors.New("the server showed no certificate")
+	}
+	return state, nil
+}
+
+func tlsFailure(at string, err error) error {
+	var record tls.RecordHeaderError
+	var alert tls.AlertError
+	switch {
+	case errors.As(err, &record):
+		return fmt.Errorf("%s: what answers there does not speak TLS. Check the port, or use check_port or http_check", at)
+	case errors.As(err, &alert):
+		return fmt.Errorf("%s: the server ended the handshake: %s. It may want another host name, a client certificate, or a version of TLS that is not offered", at, plain(alert.Error(), 120))
+	}
+	return failure(at, err, tlsTime)
+}
+
+// judge verifies the certificate for the host.
+func (s *server) judge(h host, state tls.ConnectionState) tlsOutput {
+	leaf := state.PeerCertificates[0]
+	out := tlsOutput{
+		Valid:   true,
+		Version: tls.VersionName(state.Version), NotAfter: leaf.NotAfter.UTC().Format(time.RFC3339),
+		DaysLeft:   int(time.Until(leaf.NotAfter).Hours() / 24),
+		CommonName: plain(leaf.Subject.CommonName, 120), Issuer: plain(leaf.Issuer.String(), 200),
+	}
+	name := h.name
+	if h.addr.IsValid() {
+		name = "[" + name + "]" // how x509 wants an address
+	}
+	if _, err := leaf.Verify(s.verifyOptions(name, state.PeerCertificates)); err != nil {
+		out.Valid, out.Problem = false, problem(h, leaf, err)
+	}
+	return out
+}
+
+// problem says in a sentence why a certificate does not verify.
+func problem(h host, leaf *x509.Certificate, err error) string {
+	var unknown x509.UnknownAuthorityError
+	var wrongHost x509.HostnameError
+	switch {
+	case time.Now().After(leaf.NotAfter):
+		return "it has expired"
+	case time.Now().Before(leaf.NotBefore):
+		return "it is not valid yet"
+	case errors.As(err, &wrongHost):
+		return "it is not for " + h.name
+	case errors.As(err, &unknown) && leaf.CheckSignatureFrom(leaf) == nil || errors.As(err, &unknown) && leaf.Issuer.String() == leaf.Subject.String():
+		return "it is self-signed"
+	case errors.As(err, &unknown):
+		return "its issuer is not trusted here, or an intermediate certificate is missing"
+	}
+	return plain(err.Error(), 200)
+}
+
+func tlsText(at string, state tls.ConnectionState, out tlsOutput, elapsed time.Duration) string {
+	leaf := state.PeerCertificates[0]
+	var b strings.Builder
+	fmt.Fprintf(&b, "## TLS of %s\n\n", at)
+	if out.Valid {
+		b.WriteString("- certificate: valid\n")
+	} else {
+		fmt.Fprintf(&b, "- certificate: NOT VALID: %s\n", out.Problem)
+	}
+	fmt.Fprintf(&b, "- expires: %s, %s\n", out.NotAfter, daysLeft(out.DaysLeft))
+	fmt.Fprintf(&b, "- valid from: %s\n", leaf.NotBefore.UTC().Format(time.RFC3339))
+	fmt.Fprintf(&b, "- subject: %s\n- issuer: %s\n- names: %s\n", plain(leaf.Subject.String(), 200), out.Issuer, names(leaf))
+	fmt.Fprintf(&b, "- key: %s, signed with %s\n", key(leaf), leaf.SignatureAlgorithm)
+	fmt.Fprintf(&b, "- connection: %s, %s", out.Version, tls.CipherSuiteName(state.CipherSuite))
+	if state.NegotiatedProtocol != "" {
+		fmt.Fprintf(&b, ", %s", plain(state.NegotiatedProtocol, 20))
+	}
+	fmt.Fprintf(&b, ", in %s\n", ms(elapsed))
+	if state.Version < tls.VersionTLS12 {
+		b.WriteString("- warning: this version of TLS is out of date\n")
+	}
+	b.WriteString("\n### Chain as sent\n\n")
+	const most = 6
+	for i, c := range state.PeerCertificates[:min(most, len(state.PeerCertificates))] {
+		fmt.Fprintf(&b, "%d. %s, issued by %s, until %s\n", i+1, plain(c.Subject.String(), 120), plain(c.Issuer.String(), 120), c.NotAfter.UTC().Format(time.DateOnly))
+	}
+	if n := len(state.PeerCertificates); n > most {
+		fmt.Fprintf(&b, "and %d more\n", n-most)
+	}
+	return b.String()
+}
+
+func daysLeft(n int) string {
+	if n < 0 {
+		return fmt.Sprintf("%d days ago", -n)
+	}
+	return fmt.Sprintf("in %d days", n)
+}
+
+func names(c *x509.Certificate) string {
+	all := make([]string, 0, len(c.DNSNames)+len(c.IPAddresses))
+	for _, n := range c.DNSNames {
+		all = append(all, plain(n, 80))
+	}
+	for _, ip := range c.IPAddresses {
+		all = append(all, ip.String())
+	}
+	const most = 15
+	switch n := len(all); {
+	case n == 0:
+		return "none"
+	case n > most:
+		return strings.Join(all[:most], ", ") + fmt.Sprintf(" and %d more", n-most)
+	}
+	return strings.Join(all, ", ")
+}
+
+func key(c *x509.Certificate) string {
+	switch k := c.PublicKey.(type) {
+	case *rsa.PublicKey:
+		return fmt.Sprintf("RSA %d bits", k.N.BitLen())
+	case *ecdsa.PublicKey:
+		return "ECDSA " + k.Curve.Params().Name
+	}
+	return c.PublicKeyAlgorithm.String()
+}

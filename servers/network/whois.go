@@ -1,0 +1,177 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const whoisChars = 6000
+
+// Bounds on one look-up.
+const (
+	whoisTime      = 10 * time.Second // for each server
+	whoisReferrals = 2
+	whoisBytes     = 64 << 10
+)
+
+type whoisInput struct {
+	Query string `json:"query" jsonschema:"a domain such as example.com, an IP address, or an AS number such as AS13335"`
+}
+
+func (s *server) addWhois(srv *mcp.Server) {
+	add(srv, spec{
+		name: "whois_lookup", title: "Whois",
+		description: "Asks the whois registries about a domain, an IP address or an AS number: who registered it, through whom, since when and until when. Follows at most two referrals to the registry or registrar that knows more.",
+	}, s.whoisLookup)
+}
+
+var asNumber = regexp.MustCompile(`^(?i:AS)\d{1,10}$`)
+
+func (s *server) whoisLookup(ctx context.Context, in whoisInput) (string, error) {
+	query, err := s.whoisQuery(ctx, in.Query)
+	if err != nil {
+		return "", err
+	}
+	at := s.whois
+	var asked []string
+	var answer, note string
+	for {
+		got, err := s.askWhois(ctx, at, query)
+		asked = append(asked, at)
+		if err != nil {
+			if answer == "" {
+				return "", err
+			}
+			note = fmt.Sprintf("\nThe referral to %s failed: %s\n", plain(at, 120), err)
+			break
+		}
+		if tidy := tidyWhois(got); tidy != "" {
+			answer = tidy
+		}
+		next, ok := s.referral(got)
+		if !ok || len(asked) > whoisReferrals || slices.Contains(asked, next) {
+			break
+		}
+		at = next
+	}
+	if answer == "" {
+		answer = "No entry."
+	}
+	head := fmt.Sprintf("## Whois %s\n\nAsked: %s\n\n```\n", query, plain(strings.Join(asked, ", then "), 300))
+	const more = "\n… the rest was left out to keep the answer short"
+	room := whoisChars - len([]rune(head)) - len([]rune(note)) - 10
+	if len([]rune(answer)) > room {
+		answer = cut(answer, room-len([]rune(more))) + more
+	}
+	return head + answer + "\n```\n" + note, nil
+}
+
+// whoisQuery returns the query as it is sent: one word, and nothing that a server
+// would take for an option.
+func (s *server) whoisQuery(ctx context.Context, q string) (string, error) {
+	q = strings.TrimSpace(q)
+	if asNumber.MatchString(q) {
+		return strings.ToUpper(q), nil
+	}
+	h, err := parseHost(q)
+	if err != nil {
+		return "", err
+	}
+	if h.addr.IsValid() || isLocal(h.name) { // no registry knows an internal one, and it is nobody's business
+		if _, err := s.guard.resolve(ctx, h.name, 0); err != nil {
+			return "", err
+		}
+	}
+	return h.name, nil
+}
+
+// askWhois puts the query to one server and returns its answer.
+func (s *server) askWhois(ctx context.Context, at, query string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, whoisTime)
+	defer cancel()
+	conn, err := s.guard.DialContext(ctx, "tcp", at)
+	if err != nil {
+		return "", failure("whois server "+at, err, whoisTime)
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // wakes the reader
+	defer stop()
+	if _, err := io.WriteString(conn, dialect(at, query)+"\r\n"); err != nil {
+		return "", failure("whois server "+at, err, whoisTime)
+	}
+	b, err := io.ReadAll(io.LimitReader(conn, whoisBytes))
+	if err != nil && len(b) == 0 {
+		return "", failure("whois server "+at, err, whoisTime)
+	}
+	return string(b), nil
+}
+
+// dialect returns the query as a server wants it that is content with less than
+// all for the plain one.
+func dialect(at, query string) string {
+	host, _, _ := net.SplitHostPort(at)
+	switch host {
+	case "whois.denic.de":
+		return "-T dn,ace " + query
+	case "whois.jprs.jp":
+		return query + "/e"
+	}
+	return query
+}
+
+var referralLine = regexp.MustCompile(`(?mi)^\s*(?:refer|whois|ReferralServer|Registrar WHOIS Server|WHOIS Server):[ \t]*(?:whois://)?([^\s/]+)`)
+
+// referral returns the server that an answer leads to. Whois has one port; an
+// answer that names another one would turn this tool into a scanner, so such a
+// port must be one that the operator named.
+func (s *server) referral(answer string) (string, bool) {
+	m := referralLine.FindStringSubmatch(answer)
+	if m == nil {
+		return "", false
+	}
+	name, port, err := splitPort(m[1])
+	if err != nil {
+		return "", false
+	}
+	h, err := parseHost(name)
+	if err != nil || port != 0 && port != 43 && !s.guard.names(h, port) {
+		return "", false
+	}
+	return whoisAddress(h.name, port), true
+}
+
+func whoisAddress(name string, port int) string {
+	if port == 0 {
+		port = 43
+	}
+	return net.JoinHostPort(strings.ToLower(name), strconv.Itoa(port))
+}
+
+// tidyWhois returns an answer without the comments and terms that most of it is.
+func tidyWhois(s string) string {
+	var lines []string
+	for l := range strings.Lines(strings.ToValidUTF8(s, "?")) {
+		l = strings.TrimRight(plain(strings.TrimRight(l, "\r\n"), 300), " ")
+		trimmed := strings.TrimSpace(l)
+		if strings.HasPrefix(trimmed, "%") || strings.HasPrefix(trimmed, "#") {
+			continue
+		}
+		if strings.HasPrefix(trimmed, ">>>") || strings.HasPrefix(trimmed, "NOTICE:") || strings.HasPrefix(trimmed, "TERMS OF USE:") {
+			break
+		}
+		if trimmed == "" && (len(lines) == 0 || lines[len(lines)-1] == "") {
+			continue
+		}
+		lines = append(lines, l)
+	}
+	return strings.TrimSpace(strings.Join(lines, "\n"))
+}
