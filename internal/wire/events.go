@@ -15,9 +15,9 @@ import (
 // is longer is read into pieces.
 const eventBuffer = 8 << 10
 
-// maxRetry bounds the time that a server can make this side wait before it comes
-// back for more events.
-const maxRetry = time.Minute
+// maxRetry bounds the milliseconds that a server can make this side wait before
+// it comes back for more events.
+const maxRetry = 60_000
 
 // An event is one event of a text/event-stream. Its fields are valid until the
 // next one is read, but for data, which is the caller's.
@@ -72,7 +72,11 @@ type eventReader struct {
 	lastID []byte        // id of the last event that was complete
 	retry  time.Duration // what the server asked for; 0 where it did not
 
-	// The event being read.
+	draft
+}
+
+// A draft is the event that is being read.
+type draft struct {
 	name    string
 	id      []byte
 	hasID   bool
@@ -88,7 +92,7 @@ var eventReaders = sync.Pool{New: func() any { return &eventReader{buf: make([]b
 // newEventReader returns a reader of the events in r. Release it after use.
 func newEventReader(r io.Reader, limit int64) *eventReader {
 	l := eventReaders.Get().(*eventReader)
-	*l = eventReader{r: r, max: limit, buf: l.buf, lastID: l.lastID[:0], id: l.id[:0]}
+	*l = eventReader{r: r, max: limit, buf: l.buf, lastID: l.lastID[:0], draft: draft{id: l.id[:0]}}
 	return l
 }
 
@@ -109,8 +113,7 @@ func (l *eventReader) reset(r io.Reader) {
 }
 
 func (l *eventReader) clear() {
-	l.name, l.hasID, l.id = "", false, l.id[:0]
-	l.hasData, l.size, l.data, l.scan, l.broken = false, 0, nil, nil, nil
+	l.draft = draft{id: l.id[:0]}
 }
 
 // next returns the next event that has data. The error is that of the reader.
@@ -257,7 +260,7 @@ func (l *eventReader) field(line []byte) {
 		}
 	case "retry":
 		if ms, err := strconv.ParseUint(string(value), 10, 32); err == nil {
-			l.retry = min(max(time.Duration(ms), 1)*time.Millisecond, maxRetry)
+			l.retry = time.Duration(min(max(ms, 1), maxRetry)) * time.Millisecond
 		}
 	}
 }

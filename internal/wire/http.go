@@ -114,9 +114,11 @@ func (h *HTTP) deleteSession(n *heads) {
 	defer cancel()
 	req := *n.get
 	req.Method = http.MethodDelete
-	if resp, err := h.s.do(ctx, &req, nil); err == nil {
-		discard(resp.Body)
+	resp, err := h.s.do(ctx, &req, nil)
+	if err != nil {
+		return // it was only a courtesy
 	}
+	_ = resp.Body.Close() // nothing more is sent
 }
 
 // Call implements Client.

@@ -57,7 +57,7 @@ func (c *call) read(events *eventReader) (*Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		m, err := c.h.take(&e)
+		m, err := c.h.received(&e)
 		switch {
 		case m == nil:
 		case m.IsAnswer() && c.mine(m) || err != nil && sameID(m.ID, c.flight.id):
@@ -69,9 +69,9 @@ func (c *call) read(events *eventReader) (*Message, error) {
 	}
 }
 
-// take dispatches the message of an event, and returns it where it is an answer.
+// received dispatches the message of an event, and returns it where it is an answer.
 // Where it was too large to be kept, the message has only its id.
-func (h *HTTP) take(e *event) (*Message, error) {
+func (h *HTTP) received(e *event) (*Message, error) {
 	if e.name != "message" {
 		return nil, nil // servers keep connections alive with events of their own
 	}
@@ -257,7 +257,7 @@ func (h *HTTP) hear(events *eventReader, body io.ReadCloser) {
 		if err != nil {
 			return
 		}
-		_, _ = h.take(&e) // an answer here is for nobody
+		_, _ = h.received(&e) // an answer here is for nobody
 	}
 }
 

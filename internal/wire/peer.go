@@ -149,18 +149,16 @@ func (p *peer) tell(f func(ctx context.Context)) {
 	})
 }
 
-// end marks the connection as over; the first reason counts. It reports whether
-// this was the first.
-func (p *peer) end(err error) bool {
+// end marks the connection as over; the first reason counts.
+func (p *peer) end(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err != nil {
-		return false
+		return
 	}
 	p.err = err
 	close(p.done)
 	p.session.cancel()
-	return true
 }
 
 // failAll makes the calls in flight fail.

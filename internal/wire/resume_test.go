@@ -220,7 +220,8 @@ func TestHTTPListen(t *testing.T) {
 		log   string
 	}{
 		{
-			"reconnects", []func(http.ResponseWriter, []byte){
+			"reconnects",
+			[]func(http.ResponseWriter, []byte){
 				accept, note("1", "a"), eventChunks(), inOrder(eventChunks("retry: 250\n"), note("2", "b"), abort), replyWith(503, "", ""), note("3", "c"),
 			},
 			"a b c", "POST@0s GET@0s GET1@1s GET1@3s GET2@3.25s GET2@3.5s GET3@3.75s",

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -240,4 +240,4 @@ func TestHTTPHeaders(t *testing.T) {
 
 // quiet drops what a test server logs about the clients that it is there to
 // annoy.
-var quiet = log.New(io.Discard, "", 0)
+var quiet = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
