@@ -109,9 +109,13 @@ type view struct{ g *Gateway }
 
 func (v view) HasServer(server string) bool { return v.g.byName[server] != nil }
 
-func (v view) Await(ctx context.Context, server string) error { return v.g.byName[server].await(ctx) }
-
-func (v view) AwaitAll(ctx context.Context) { v.g.settle(ctx, v.g.members) }
+func (v view) Await(ctx context.Context, server string) error {
+	if server != "" {
+		return v.g.byName[server].await(ctx)
+	}
+	v.g.settle(ctx, v.g.members)
+	return context.Cause(ctx)
+}
 
 func (v view) Find(id tool.ID) (*tool.Tool, bool) { return v.g.catalog.Snapshot().Find(id) }
 
@@ -119,8 +123,7 @@ func (v view) WithName(name string) []*tool.Tool { return v.g.catalog.Snapshot()
 
 func (v view) Blacklisted(id tool.ID) bool { return v.g.catalog.Snapshot().Blacklisted(id) }
 
-func (v view) NearServers(name string) []string { return v.g.catalog.Snapshot().NearServers(name, 3) }
-
-func (v view) NearTools(server, name string) []tool.ID {
-	return v.g.catalog.Snapshot().NearTools(server, name, 5)
+func (v view) Near(server, name string) ([]string, []tool.ID) {
+	s := v.g.catalog.Snapshot()
+	return s.NearServers(server, 3), s.NearTools(server, name, 5)
 }

@@ -52,7 +52,8 @@ func ExampleGateway_Call() {
 	tenon.AddTool(&o, tenon.Function{Name: "greet", Description: "Greets."},
 		func(_ context.Context, in struct {
 			Name string `json:"name"`
-		}) (map[string]string, error) {
+		},
+		) (map[string]string, error) {
 			return map[string]string{"text": "Hello, " + in.Name}, nil
 		})
 	gw, err := tenon.Open(context.Background(), o)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -257,11 +256,12 @@ func (k maker) meta(t *tool.Tool) tool.Meta {
 
 // stateError returns what is wrong with a server in this state, for a listing.
 func stateError(st tool.ServerStatus) string {
-	switch {
-	case st.State == tool.StateFailed:
+	switch st.State {
+	case tool.StateFailed:
 		return st.Reason
-	case st.State == tool.StateStarting || st.State == tool.StateInstalling:
+	case tool.StateStarting, tool.StateInstalling:
 		return "still " + string(st.State)
+	case tool.StateReady, tool.StateIdle, tool.StateStopped:
 	}
-	return strings.TrimSpace(st.Reason)
+	return ""
 }

@@ -30,7 +30,6 @@ func (s *shelf) HasServer(name string) bool {
 	return false
 }
 func (s *shelf) Await(context.Context, string) error { return nil }
-func (s *shelf) AwaitAll(context.Context)            {}
 func (s *shelf) Find(id tool.ID) (*tool.Tool, bool) {
 	for i := range s.tools {
 		if s.tools[i].ID == id {
@@ -39,6 +38,7 @@ func (s *shelf) Find(id tool.ID) (*tool.Tool, bool) {
 	}
 	return nil, false
 }
+
 func (s *shelf) WithName(name string) (out []*tool.Tool) {
 	for i := range s.tools {
 		if s.tools[i].Name == name {
@@ -47,9 +47,8 @@ func (s *shelf) WithName(name string) (out []*tool.Tool) {
 	}
 	return out
 }
-func (s *shelf) Blacklisted(id tool.ID) bool             { return id == s.black }
-func (s *shelf) NearServers(string) []string             { return nil }
-func (s *shelf) NearTools(server, name string) []tool.ID { return nil }
+func (s *shelf) Blacklisted(id tool.ID) bool               { return id == s.black }
+func (s *shelf) Near(string, string) ([]string, []tool.ID) { return nil, nil }
 
 // bench is a pipeline whose server is a function.
 type bench struct {

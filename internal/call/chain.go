@@ -1,5 +1,7 @@
 package call
 
+import "slices"
+
 // A stage wraps the handler of the stages within.
 type stage func(o *Options, next Handler) Handler
 
@@ -25,8 +27,8 @@ var stages = []stage{
 
 func chain(o Options) Handler {
 	next := send(&o)
-	for i := len(stages) - 1; i >= 0; i-- {
-		next = stages[i](&o, next)
+	for _, s := range slices.Backward(stages) {
+		next = s(&o, next)
 	}
 	return next
 }

@@ -14,17 +14,15 @@ type Catalog interface {
 	// HasServer reports whether the server is configured.
 	HasServer(server string) bool
 	// Await waits until the tools of the server are known; the error says why
-	// they will not be.
+	// they will not be. An empty name waits for all servers, for as long as a
+	// correction may take, and fails for none of them.
 	Await(ctx context.Context, server string) error
-	// AwaitAll waits until all servers have answered or failed, for as long as a
-	// correction may take.
-	AwaitAll(ctx context.Context)
 	Find(id tool.ID) (*tool.Tool, bool)
 	// WithName returns the tools of this name on all servers.
 	WithName(name string) []*tool.Tool
 	Blacklisted(id tool.ID) bool
-	NearServers(name string) []string
-	NearTools(server, name string) []tool.ID
+	// Near returns the names that are most like those of a call that has no target.
+	Near(server, name string) (servers []string, tools []tool.ID)
 }
 
 // resolve finds the tool that is meant. A name that leaves one reading is put
@@ -66,8 +64,7 @@ func (r *Request) find(ctx context.Context, c Catalog) *tool.Result {
 			return nil
 		}
 	}
-	c.AwaitAll(ctx)
-	if err := context.Cause(ctx); err != nil {
+	if err := c.Await(ctx, ""); err != nil {
 		return failed(r, err)
 	}
 	there := c.WithName(r.Tool)
@@ -126,15 +123,16 @@ func (r *Request) notFound(c Catalog, known bool, there []*tool.Tool) *tool.Resu
 	if c.HasServer(r.Tool) || !known && r.Server != "" {
 		b.WriteString(" Server and tool may have been mixed up: check both names against the list of tools.")
 	}
-	if near := c.NearTools(r.Server, r.Tool); len(near) > 0 {
-		names := make([]string, len(near))
-		for i, id := range near {
+	nearServers, nearTools := c.Near(r.Server, r.Tool)
+	if len(nearTools) > 0 {
+		names := make([]string, len(nearTools))
+		for i, id := range nearTools {
 			names[i] = id.String()
 		}
 		fmt.Fprintf(&b, " The nearest tools are: %s.", strings.Join(names, ", "))
 	}
-	if near := c.NearServers(r.Server); !known && len(near) > 0 {
-		fmt.Fprintf(&b, " The nearest servers are: %s.", strings.Join(near, ", "))
+	if !known && len(nearServers) > 0 {
+		fmt.Fprintf(&b, " The nearest servers are: %s.", strings.Join(nearServers, ", "))
 	}
 	return r.fail(tool.NotFound, "%s", b.String())
 }
@@ -142,7 +140,9 @@ func (r *Request) notFound(c Catalog, known bool, there []*tool.Tool) *tool.Resu
 // elsewhere sends a call that its server does not know to the only other one
 // that does. Nothing has run so far, so that is safe.
 func (r *Request) elsewhere(ctx context.Context, c Catalog, next Handler, res *tool.Result) *tool.Result {
-	c.AwaitAll(ctx)
+	if err := c.Await(ctx, ""); err != nil {
+		return res
+	}
 	here := r.Target
 	var other *tool.Tool
 	for _, t := range c.WithName(here.Name) {

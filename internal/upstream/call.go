@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/wire"
@@ -87,7 +88,7 @@ func (l *link) call(ctx context.Context, c Call) (tool.Bytes, error) {
 	fields := l.meta
 	var header http.Header
 	if c.Task != "" {
-		fields = append(fields[:len(fields):len(fields)], wire.Field{Key: "tenon/task", Value: wire.Quote(nil, c.Task)})
+		fields = append(slices.Clip(fields), wire.Field{Key: "tenon/task", Value: wire.Quote(nil, c.Task)})
 		header = http.Header{"X-Tenon-Task": {c.Task}}
 	}
 	params := c.Params

@@ -79,7 +79,7 @@ func (d *dialer) bring(ctx context.Context, hint era.Era) (l *link, tools []json
 func (d *dialer) open(ctx context.Context, hint era.Era, task string) (l *link, next era.Era, err error) {
 	switch {
 	case d.o.Command != nil:
-		l, err = d.spawn(task)
+		l, err = d.spawn(ctx, task)
 	case d.o.Dial != nil:
 		l, err = d.dial(ctx)
 	default:
@@ -104,7 +104,7 @@ func (d *dialer) greet(ctx context.Context, l *link, hint era.Era) (*link, era.E
 }
 
 // spawn starts the server's process, with its task in the environment.
-func (d *dialer) spawn(task string) (*link, error) {
+func (d *dialer) spawn(ctx context.Context, task string) (*link, error) {
 	cmd := *d.o.Command
 	if task != "" {
 		cmd.Env = append(append([]string{}, cmd.Env...), "TASK_ID="+task) // a copy: the options are shared
@@ -115,7 +115,7 @@ func (d *dialer) spawn(task string) (*link, error) {
 	}
 	l := &link{name: d.o.Name, transport: Stdio, process: p}
 	stop := func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), stopBound)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopBound)
 		defer cancel()
 		return p.Stop(ctx)
 	}

@@ -135,6 +135,7 @@ func (s *Server) lease(ctx context.Context, key Key, task string) (*link, func()
 			return nil, nil, err
 		}
 		return l, func() { _ = l.close() }, nil
+	case Shared:
 	}
 	l, err := s.shared(ctx)
 	if err != nil || s.o.IdleTimeout == 0 {
