@@ -54,8 +54,8 @@
 // A process is lost that has left its session, has dropped its environment and
 // has outlived its parent, all three; so is one that runs as another user and
 // may not be killed, which Stop reports. When guard and this process are killed
-// in the same moment, Linux still ends the direct children, and nothing else
-// the rest. Without /bin/sh there is no guard, which Options.Logger is told.
+// in the same moment, Linux still ends the direct children, but their helpers
+// stay. Without /bin/sh there is no guard, which Options.Logger is told.
 package proc
 
 import (

@@ -17,7 +17,9 @@ import (
 )
 
 func TestTalk(t *testing.T) {
-	p := start(t, newSpawner(t), command("cat", ""))
+	c := command("cat", "")
+	c.StdinGrace = 30 * time.Second // it may take its time on a busy machine
+	p := start(t, newSpawner(t), c)
 	fmt.Fprintln(p.Stdin(), "hello")
 	if got := readLine(t, p.Stdout()); got != "hello" {
 		t.Errorf("read %q", got)
@@ -87,28 +89,25 @@ func TestStopLadder(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("what CTRL+BREAK reaches depends on the console of the test")
 	}
-	const stdin, term = 400 * time.Millisecond, 500 * time.Millisecond
+	// long is a step that the role never waits out, however busy the machine.
+	const long = 30 * time.Second
 	for _, tt := range []struct {
-		role     string
-		exit     string
-		atLeast  time.Duration
-		lessThan time.Duration // beyond atLeast; generous, for a busy machine
+		role        string
+		stdin, term time.Duration
+		exit        string
+		atLeast     time.Duration
 	}{
-		{"cat", "exit status 0", 0, stdin},
-		{"slow", "exit status 7", 300 * time.Millisecond, 10 * time.Second},
-		{"deaf", "killed by signal 15 (terminated)", stdin, term},
-		{"stubborn", "killed by signal 9 (killed)", stdin + term, 10 * time.Second},
+		{"cat", long, long, "exit status 0", 0},
+		{"slow", long, long, "exit status 7", 300 * time.Millisecond},
+		{"deaf", 200 * time.Millisecond, long, "killed by signal 15 (terminated)", 200 * time.Millisecond},
+		{"stubborn", 200 * time.Millisecond, 300 * time.Millisecond, "killed by signal 9 (killed)", 500 * time.Millisecond},
 	} {
 		t.Run(tt.role, func(t *testing.T) {
 			c := command(tt.role, "-")
-			c.StdinGrace, c.TermGrace = stdin, term
-			if tt.role == "slow" {
-				c.StdinGrace = 10 * time.Second
-			}
+			c.StdinGrace, c.TermGrace = tt.stdin, tt.term
 			p := start(t, newSpawner(t), c)
 			pids(t, p.Stdout(), 1) // it does by now what its role says
-			took := stop(t, p)
-			if took < tt.atLeast || took > tt.atLeast+tt.lessThan {
+			if took := stop(t, p); took < tt.atLeast || took > long {
 				t.Errorf("took %v", took)
 			}
 			if p.Exit() != tt.exit {
