@@ -44,7 +44,9 @@ func (c clients) read(d *document) {
 			o.fail(n, key+" wants a map of names, and holds "+n.Kind.String(), "")
 		default:
 			for _, p := range n.Pairs {
-				c.entry(p.Key, p.Value)
+				if len(c.entries) <= maxServers { // one more is an error
+					c.entry(p.Key, p.Value)
+				}
 			}
 		}
 	}

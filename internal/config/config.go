@@ -138,22 +138,24 @@ const (
 // defaults returns the values of everything that a file does not say. It is the
 // only place that knows them.
 func defaults() (Config, Server) {
-	return Config{
-			FailSilently: true,
-			Gateway: Gateway{
-				Listen:          "127.0.0.1:8400",
-				MaxBodyBytes:    64 << 20,
-				MaxMessageBytes: 64 << 20,
-				CallTimeout:     900 * time.Second,
-				MaxCallTimeout:  time.Hour,
-			},
-		}, Server{
-			Transport:    TransportAuto,
-			Isolation:    IsolationShared,
-			StartTimeout: 30 * time.Second,
-			Retries:      1,
-			RetryDelay:   500 * time.Millisecond,
-		}
+	cfg := Config{
+		FailSilently: true,
+		Gateway: Gateway{
+			Listen:          "127.0.0.1:8400",
+			MaxBodyBytes:    64 << 20,
+			MaxMessageBytes: 64 << 20,
+			CallTimeout:     900 * time.Second,
+			MaxCallTimeout:  time.Hour,
+		},
+	}
+	server := Server{
+		Transport:    TransportAuto,
+		Isolation:    IsolationShared,
+		StartTimeout: 30 * time.Second,
+		Retries:      1,
+		RetryDelay:   500 * time.Millisecond,
+	}
+	return cfg, server
 }
 
 // Match tells whether a tool is named by a pattern, in whose halves * stands for

@@ -200,13 +200,18 @@ func (l *loader) checkTimeouts() {
 // checkPatterns tells where a rule names a server that is not there: a misspelled
 // name in a blacklist guards nothing.
 func (l *loader) checkPatterns() {
-	names := slices.Collect(maps.Keys(l.names))
+	const hints = 100 // for each costs a look at all names
+	names := slices.Sorted(maps.Keys(l.names))
+	unknown := 0
 	for _, p := range l.patterns {
 		if slices.ContainsFunc(names, func(n string) bool { return matchHalf(p.id.Server, n) }) {
 			continue
 		}
 		text := fmt.Sprintf("%q names no server of this configuration", clip(p.id.String()))
-		hint := suggest(p.id.Server, names, "there are")
+		hint := ""
+		if unknown++; unknown <= hints {
+			hint = suggest(p.id.Server, names, "there are")
+		}
 		if l.cfg.Strict {
 			l.fail(p.at, text, hint)
 			continue

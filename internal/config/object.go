@@ -34,18 +34,25 @@ func newObject(n *source.Node, ex *expander, to *[]source.Mistake) *object {
 	if n.Kind != source.Map && n.Kind != source.Null {
 		o.fail(n, "wants a map of keys, and holds "+n.Kind.String(), "")
 	}
+	first := make(map[string]*source.Node, len(n.Pairs))
 	for _, p := range n.Pairs {
-		if o.seen[p.Key.Text] == nil {
-			o.seen[p.Key.Text] = p.Value
+		if first[p.Key.Text] == nil {
+			first[p.Key.Text], o.seen[p.Key.Text] = p.Key, p.Value
 			continue
 		}
-		first := n.Pair(p.Key.Text).Key
-		o.fail(p.Key, fmt.Sprintf("key %q is given twice", p.Key.Text), fmt.Sprintf("first in line %d", first.Line))
+		o.fail(p.Key, fmt.Sprintf("key %q is given twice", clip(p.Key.Text)), fmt.Sprintf("first in line %d", first[p.Key.Text].Line))
 	}
 	return o
 }
 
+// maxMistakes is how many mistakes one load tells. Nobody reads more, and a file
+// that was made to hold a hundred thousand would take its time.
+const maxMistakes = 1000
+
 func (o *object) fail(at *source.Node, text, hint string) {
+	if len(*o.to) >= maxMistakes {
+		return
+	}
 	*o.to = append(*o.to, at.Mistake(text, hint))
 }
 
@@ -83,7 +90,7 @@ func (o *object) at(name string) *source.Node {
 // it may be a misspelled `env`.
 func (o *object) rest(unknown func(key *source.Node)) {
 	for _, p := range o.n.Pairs {
-		if !slices.Contains(o.known, p.Key.Text) {
+		if len(*o.to) < maxMistakes && !slices.Contains(o.known, p.Key.Text) {
 			p.Value.Hide()
 			unknown(p.Key)
 		}

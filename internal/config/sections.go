@@ -83,7 +83,9 @@ func (s sections) servers(o *object) {
 		return
 	}
 	for _, p := range n.Pairs {
-		s.add(s.entry(p.Key, p.Value))
+		if len(s.entries) <= maxServers { // one more is an error
+			s.add(s.entry(p.Key, p.Value))
+		}
 	}
 }
 
@@ -266,9 +268,7 @@ func (l *loader) blacklist(o *object, key string) {
 			o.fail(n, fmt.Sprintf("%s: %q %s", key, clip(id.String()), wrong), `write [server, tool]; * stands for any text`)
 			continue
 		}
-		if !slices.Contains(l.cfg.Blacklist, id) {
-			l.cfg.Blacklist = append(l.cfg.Blacklist, id)
-		}
+		l.cfg.Blacklist = append(l.cfg.Blacklist, id)
 		l.patterns = append(l.patterns, located{id, n})
 	}
 }

@@ -58,11 +58,19 @@ type jsonReader struct {
 	data   []byte
 	starts []int // offset of each line
 	deep   *Node // the first node that is nested too deep
+
+	// Where the last node stands, so that the next one of a long line is counted
+	// from there.
+	at, line, column int
 }
 
 func (r *jsonReader) node(offset int, k Kind, text string) *Node {
 	line := sort.SearchInts(r.starts, offset+1)
-	column := utf8.RuneCount(r.data[r.starts[line-1]:offset]) + 1
+	if line != r.line || offset < r.at {
+		r.at, r.line, r.column = r.starts[line-1], line, 1
+	}
+	column := r.column + utf8.RuneCount(r.data[r.at:offset])
+	r.at, r.column = offset, column
 	return &Node{File: r.file, Line: line, Column: column, Kind: k, Text: text}
 }
 

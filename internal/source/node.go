@@ -101,11 +101,8 @@ func (n *Node) Before(m *Node) bool {
 // Locate returns the place of a text within a scalar, where the file's line
 // shows it, else the scalar's own.
 func (n *Node) Locate(text string) *Node {
-	if n.Line < 1 || n.Line > len(n.File.lines) {
-		return n
-	}
-	line := []rune(n.File.lines[n.Line-1])
-	if n.Column > len(line) {
+	line := []rune(n.File.line(n.Line))
+	if n.Column < 1 || n.Column > len(line) {
 		return n
 	}
 	before, _, ok := strings.Cut(string(line[n.Column-1:]), text)

@@ -64,12 +64,14 @@ func Problems(all []Mistake) []Problem {
 		return cmp.Or(cmp.Compare(a.file.order, b.file.order), cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column))
 	})
 	var out []Problem
+	seen := make(map[Problem]bool, len(all))
 	for _, m := range all {
 		p := Problem{
 			File: m.file.Path, Line: m.line, Column: m.column,
 			Text: m.text, Hint: m.hint, Excerpt: m.file.excerpt(m.line, m.column),
 		}
-		if !slices.Contains(out, p) { // an anchor that is used twice holds its mistake twice
+		if !seen[p] { // an anchor that is used twice holds its mistake twice
+			seen[p] = true
 			out = append(out, p)
 		}
 	}

@@ -29,13 +29,16 @@ import (
 // Bounds of what is parsed. They are far above any real configuration and keep a
 // file that somebody else wrote from taking the process with it.
 const (
-	MaxBytes = 512 << 10
-	maxLines = 20_000
+	MaxBytes = 256 << 10
+	maxLines = 10_000
 	maxNodes = 100_000 // with aliases expanded
 	maxDepth = 100
 )
 
-const maxExcerpt = 160 // characters of a line that an excerpt shows
+const (
+	maxExcerpt = 160  // characters of a line that an excerpt shows
+	maxShown   = 4096 // bytes of a line of which anything is shown: no person wrote a longer one
+)
 
 // A File is one file that was read, or would have been. It is not safe for
 // concurrent use.
@@ -128,12 +131,21 @@ func (f *File) hide(line int, s span) {
 	f.hidden[line] = append(f.hidden[line], s)
 }
 
+// line returns a line that may be shown, or "".
+func (f *File) line(n int) string {
+	if n < 1 || n > len(f.lines) || len(f.lines[n-1]) > maxShown {
+		return ""
+	}
+	return f.lines[n-1]
+}
+
 // excerpt returns a line with a caret below the column.
 func (f *File) excerpt(line, column int) string {
-	if line < 1 || line > len(f.lines) || column > maxExcerpt {
+	whole := f.line(line)
+	if whole == "" || column > maxExcerpt {
 		return "" // a caret that far right helps nobody
 	}
-	text := []rune(f.lines[line-1])
+	text := []rune(whole)
 	spans := f.hidden[line]
 	if f.broken {
 		// Nobody knows what is a secret here: leave the first name and the shape.

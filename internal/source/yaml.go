@@ -198,9 +198,17 @@ func (r *yamlReader) mapping(at ast.Node, values []*ast.MappingValueNode, depth 
 			out.Pairs = append(out.Pairs, Pair{key, r.read(v.Value, depth+1)})
 		}
 	}
+	if len(merged) == 0 {
+		return out
+	}
 	// What the map says itself wins, and so does what is merged first.
+	said := make(map[string]bool)
+	for _, p := range out.Pairs {
+		said[p.Key.Text] = true
+	}
 	for _, p := range merged {
-		if out.Pair(p.Key.Text) == nil {
+		if !said[p.Key.Text] {
+			said[p.Key.Text] = true
 			out.Pairs = append(out.Pairs, p)
 		}
 	}
