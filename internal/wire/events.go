@@ -13,7 +13,7 @@ import (
 
 // eventBuffer is the size of the buffer below a stream of events. A field that
 // is longer is read into pieces.
-const eventBuffer = 8 << 10
+const eventBuffer = 32 << 10
 
 // maxRetry bounds the milliseconds that a server can make this side wait before
 // it comes back for more events.
@@ -307,7 +307,7 @@ func (l *eventReader) addData(p []byte) {
 
 // nextPiece returns how large the next piece of a text should be, of which n
 // bytes are there: no more is held in vain than is there.
-func nextPiece(n int64) int { return int(min(max(n, 2*eventBuffer), pieceSize)) }
+func nextPiece(n int64) int { return int(min(max(n, eventBuffer), pieceSize)) }
 
 // startScan scans the data so far, so that the id is found even in what is too
 // large to be kept.
