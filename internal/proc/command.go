@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -79,12 +78,10 @@ func (c *Command) process(s *Spawner, mark string) (*Process, error) {
 		},
 		reaped:   make(chan struct{}),
 		done:     make(chan struct{}),
-		stopping: make(chan struct{}),
-		killing:  make(chan struct{}),
+		stopping: newEvent(),
+		killing:  newEvent(),
 		gone:     make(chan struct{}),
 	}
-	p.halt = sync.OnceFunc(func() { close(p.stopping) })
-	p.hurry = sync.OnceFunc(func() { close(p.killing) })
 	if err := p.open(c); err != nil {
 		return nil, err
 	}

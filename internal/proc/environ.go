@@ -21,6 +21,7 @@ import (
 // password); TERM, as a child has no terminal; variables that make a runtime
 // load code (NODE_OPTIONS, PYTHONPATH, LD_PRELOAD). Declare what a server
 // needs. An empty value is not inherited, nor is an exported shell function.
+// TENON_TREE, by which a tree is known, is handed on where there is one.
 func Environ(parent []string, declared map[string]string) []string {
 	return environ(runtime.GOOS, parent, declared)
 }

@@ -41,12 +41,21 @@ type Process struct {
 	reaped   chan struct{} // the direct child is, and exit is set
 	exit     string
 	done     chan struct{} // and its last words are read
-	stopping chan struct{} // closed by halt: Stop was called
-	halt     func()
-	killing  chan struct{} // closed by hurry: a caller of Stop waits no longer
-	hurry    func()
+	stopping event // Stop was called
+	killing  event // a caller of Stop waits no longer
 	gone     chan struct{} // nothing is left of the tree, and err is set
 	err      error
+}
+
+// An event happens once, however often it is announced; then c is closed.
+type event struct {
+	c        chan struct{}
+	announce func()
+}
+
+func newEvent() event {
+	c := make(chan struct{})
+	return event{c, sync.OnceFunc(func() { close(c) })}
 }
 
 // Pid is the process id of the direct child.
@@ -88,18 +97,18 @@ func (p *Process) Stderr() string { return p.stderr.String() }
 // those that even the kernel could not kill. It is idempotent, and concurrent
 // calls wait for the same end.
 func (p *Process) Stop(ctx context.Context) error {
-	p.halt()
+	p.stopping.announce()
 	select {
 	case <-p.gone:
 	case <-ctx.Done():
-		p.hurry()
+		p.killing.announce()
 	}
 	return p.stop()
 }
 
 // stop is Stop by a caller with all the time that the ladder takes.
 func (p *Process) stop() error {
-	p.halt()
+	p.stopping.announce()
 	<-p.gone
 	_ = p.stdout.Close() // an earlier Stop may have closed it
 	return p.err
@@ -153,7 +162,7 @@ func (p *Process) reap() {
 func (p *Process) supervise() error {
 	select {
 	case <-p.reaped:
-	case <-p.stopping:
+	case <-p.stopping.c:
 		_ = p.stdin.Close() // its user may have closed it
 		p.ended(time.After(p.launch.stdinGrace))
 	}
@@ -179,7 +188,7 @@ func (p *Process) ended(timeout <-chan time.Time) bool {
 	case <-p.reaped:
 		return true
 	case <-timeout:
-	case <-p.killing:
+	case <-p.killing.c:
 	}
 	return false
 }
@@ -191,7 +200,7 @@ func (p *Process) emptied(timeout <-chan time.Time) bool {
 		case <-time.After(pause):
 		case <-timeout:
 			return false
-		case <-p.killing:
+		case <-p.killing.c:
 			return false
 		}
 	}
