@@ -41,8 +41,8 @@ type Process struct {
 	reaped   chan struct{} // the direct child is, and exit is set
 	exit     string
 	done     chan struct{} // and its last words are read
-	stopping event // Stop was called
-	killing  event // a caller of Stop waits no longer
+	stopping event         // Stop was called
+	killing  event         // a caller of Stop waits no longer
 	gone     chan struct{} // nothing is left of the tree, and err is set
 	err      error
 }
