@@ -3,13 +3,13 @@ package mcp
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/era"
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/wire"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -19,20 +19,20 @@ var (
 	metaKeys = []string{"progressToken", "tenon/session", "tenon/task", "tenon/skill"}
 )
 
-func (h *handler) call(ctx context.Context, x *wire.Exchange, m *wire.Message, modern bool) (tool.Bytes, *wire.Error) {
+func (h *handler) call(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message, modern bool) (tool.Bytes, *jsonrpc.Error) {
 	params := tool.OneOf(m.Params.Join())
-	var spans [3]wire.Span
-	if err := wire.Members(params, callKeys, spans[:]); err != nil {
+	var spans [3]jsonrpc.Span
+	if err := jsonrpc.Members(params, callKeys, spans[:]); err != nil {
 		return nil, invalid(modern, "params of tools/call: %v", err)
 	}
-	name, ok := wire.String(spans[0].In(params).Join())
+	name, ok := jsonrpc.String(spans[0].In(params).Join())
 	if !ok {
 		return nil, invalid(modern, "params of tools/call lack the name of a tool")
 	}
 	if modern && x.Header != nil {
-		if said := decodeHeader(x.Header.Get(wire.HeaderName)); said != name {
+		if said, ok := wire.DecodeHeader(x.Header.Get(wire.HeaderName)); !ok || said != name {
 			e := invalid(true, "header %s says %q, the body says %q", wire.HeaderName, said, name)
-			e.Code = wire.CodeHeaderMismatch
+			e.Code = jsonrpc.CodeHeaderMismatch
 			return nil, e
 		}
 	}
@@ -46,8 +46,8 @@ func (h *handler) call(ctx context.Context, x *wire.Exchange, m *wire.Message, m
 	return answer(h.gw.Call(ctx, c), modern)
 }
 
-func invalid(modern bool, format string, args ...any) *wire.Error {
-	e := wire.Errorf(wire.CodeInvalidParams, format, args...)
+func invalid(modern bool, format string, args ...any) *jsonrpc.Error {
+	e := jsonrpc.Errorf(jsonrpc.CodeInvalidParams, format, args...)
 	if modern {
 		e.Status = http.StatusBadRequest
 	}
@@ -61,22 +61,10 @@ func header(h http.Header, name string) string {
 	return h.Get(name)
 }
 
-// decodeHeader undoes the base64 form that MCP 2026-07-28 gives to names that a
-// header cannot hold.
-func decodeHeader(v string) string {
-	inner, ok := strings.CutPrefix(v, "=?base64?")
-	if inner, ok2 := strings.CutSuffix(inner, "?="); ok && ok2 {
-		if b, err := base64.StdEncoding.DecodeString(inner); err == nil {
-			return string(b)
-		}
-	}
-	return v
-}
-
 // meta takes what the _meta of a call says to the gateway.
 func (h *handler) meta(c *tool.Call, x *wire.Exchange, meta tool.Bytes) {
-	var spans [4]wire.Span
-	if len(meta) == 0 || wire.Members(meta, metaKeys, spans[:]) != nil {
+	var spans [4]jsonrpc.Span
+	if len(meta) == 0 || jsonrpc.Members(meta, metaKeys, spans[:]) != nil {
 		return
 	}
 	if spans[0].Found() {
@@ -85,7 +73,7 @@ func (h *handler) meta(c *tool.Call, x *wire.Exchange, meta tool.Bytes) {
 		}
 	}
 	text := func(i int) string {
-		s, _ := wire.String(spans[i].In(meta).Join())
+		s, _ := jsonrpc.String(spans[i].In(meta).Join())
 		return s
 	}
 	c.Session = cmp.Or(text(1), c.Session)
@@ -109,10 +97,10 @@ func (h *handler) target(c *tool.Call) {
 // answer turns a result into a CallToolResult. What the gateway did not change
 // passes as it came; an error of the protocol that a server answered with stays
 // one.
-func answer(res *tool.Result, modern bool) (tool.Bytes, *wire.Error) {
+func answer(res *tool.Result, modern bool) (tool.Bytes, *jsonrpc.Error) {
 	if len(res.Notes) == 0 {
-		if e, ok := errors.AsType[*wire.Error](res.Err); ok {
-			return nil, &wire.Error{Code: e.Code, Message: e.Message, Raw: e.Raw}
+		if e, ok := errors.AsType[*jsonrpc.Error](res.Err); ok {
+			return nil, &jsonrpc.Error{Code: e.Code, Message: e.Message, Raw: e.Raw}
 		}
 	}
 	raw := res.Raw
@@ -130,7 +118,7 @@ func answer(res *tool.Result, modern bool) (tool.Bytes, *wire.Error) {
 
 func textBlock(dst []byte, text string) []byte {
 	dst = append(dst, `{"type":"text","text":`...)
-	return append(wire.Quote(dst, text), '}')
+	return append(jsonrpc.Quote(dst, text), '}')
 }
 
 // failure makes the CallToolResult of an error that no server answered with.
@@ -162,25 +150,25 @@ func said(dst []byte, res *tool.Result) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = append(wire.Quote(dst, f.Key), ':')
+		dst = append(jsonrpc.Quote(dst, f.Key), ':')
 		dst = append(dst, f.Value...)
 	}
 	return dst
 }
 
-func saidFields(res *tool.Result) []wire.Field {
-	fields := []wire.Field{{Key: "tenon/id", Value: wire.Quote(nil, res.ID)}}
+func saidFields(res *tool.Result) []jsonrpc.Field {
+	fields := []jsonrpc.Field{{Key: "tenon/id", Value: jsonrpc.Quote(nil, res.ID)}}
 	if res.Kind != "" {
-		fields = append(fields, wire.Field{Key: "tenon/error_kind", Value: wire.Quote(nil, string(res.Kind))})
+		fields = append(fields, jsonrpc.Field{Key: "tenon/error_kind", Value: jsonrpc.Quote(nil, string(res.Kind))})
 	}
 	if len(res.Notes) > 0 {
 		if notes, err := json.Marshal(res.Notes); err == nil {
-			fields = append(fields, wire.Field{Key: "tenon/notes", Value: notes})
+			fields = append(fields, jsonrpc.Field{Key: "tenon/notes", Value: notes})
 		}
 	}
 	if res.Handle != nil {
 		if handle, err := json.Marshal(res.Handle); err == nil {
-			fields = append(fields, wire.Field{Key: "tenon/handle", Value: handle})
+			fields = append(fields, jsonrpc.Field{Key: "tenon/handle", Value: handle})
 		}
 	}
 	return fields
@@ -190,22 +178,22 @@ func saidFields(res *tool.Result) []wire.Field {
 // and members of _meta.
 func noted(res *tool.Result) []byte {
 	raw := res.Raw.Join()
-	var span [1]wire.Span
+	var span [1]jsonrpc.Span
 	b := tool.OneOf(raw)
 	out := raw
-	if wire.Members(b, []string{"content"}, span[:]) == nil && span[0].Found() {
+	if jsonrpc.Members(b, []string{"content"}, span[:]) == nil && span[0].Found() {
 		content := span[0].In(b).Join()
 		if rest := strings.TrimLeft(string(content[1:]), " \t\r\n"); content[0] == '[' {
 			lead := textBlock([]byte{'['}, lead(res))
 			if rest != "]" {
 				lead = append(lead, ',')
 			}
-			if edited, err := wire.Edit(raw, wire.Field{Key: "content", Value: append(lead, rest...)}); err == nil {
+			if edited, err := jsonrpc.Edit(raw, jsonrpc.Field{Key: "content", Value: append(lead, rest...)}); err == nil {
 				out = edited
 			}
 		}
 	}
-	if edited, err := wire.EditMeta(out, saidFields(res)...); err == nil {
+	if edited, err := jsonrpc.EditMeta(out, saidFields(res)...); err == nil {
 		out = edited
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/era"
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/wire"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -20,8 +21,21 @@ type handler struct {
 	stdio  bool   // each request says its era itself
 }
 
+// isModern reports whether a request over HTTP is of the modern era: by its
+// version header, else by its body. The header Mcp-Method says nothing, since
+// some legacy clients send it too.
+func isModern(h http.Header, m *jsonrpc.Message) bool {
+	if v := h.Get(wire.HeaderVersion); v != "" {
+		return era.Of(v) == era.Modern
+	}
+	if h.Get(wire.HeaderSession) != "" || m.Method == "initialize" {
+		return false
+	}
+	return era.MetaOf(m.Params).Version != ""
+}
+
 // Request implements wire.Handler.
-func (h *handler) Request(ctx context.Context, x *wire.Exchange, m *wire.Message) (tool.Bytes, *wire.Error) {
+func (h *handler) Request(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
 	modern := h.modern || h.stdio && m.Method != "initialize" && era.MetaOf(m.Params).Version != ""
 	if modern {
 		if e := checkModern(x.Header, m); e != nil {
@@ -40,7 +54,7 @@ func (h *handler) Request(ctx context.Context, x *wire.Exchange, m *wire.Message
 	case m.Method == "ping" && !modern:
 		return tool.OneOf([]byte("{}")), nil
 	}
-	e := wire.Errorf(wire.CodeMethodNotFound, "method %q is not supported", m.Method)
+	e := jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is not supported", m.Method)
 	if modern {
 		e.Status = http.StatusNotFound
 	}
@@ -49,45 +63,45 @@ func (h *handler) Request(ctx context.Context, x *wire.Exchange, m *wire.Message
 
 // Notification implements wire.Handler. There is nothing that a client of this
 // version's features could tell: cancellation is the wire's.
-func (h *handler) Notification(*wire.Exchange, *wire.Message) {}
+func (h *handler) Notification(*wire.Exchange, *jsonrpc.Message) {}
 
 // checkModern holds what MCP 2026-07-28 demands of every request: what its _meta
 // must say, and that the headers say the same as the body.
-func checkModern(header http.Header, m *wire.Message) *wire.Error {
-	bad := func(code int, format string, args ...any) *wire.Error {
-		e := wire.Errorf(code, format, args...)
+func checkModern(header http.Header, m *jsonrpc.Message) *jsonrpc.Error {
+	bad := func(code int, format string, args ...any) *jsonrpc.Error {
+		e := jsonrpc.Errorf(code, format, args...)
 		e.Status = http.StatusBadRequest
 		return e
 	}
 	meta := era.MetaOf(m.Params)
 	if header != nil {
 		if v := header.Get(wire.HeaderVersion); v != "" && meta.Version != "" && v != meta.Version {
-			return bad(wire.CodeHeaderMismatch, "header %s says %q, _meta says %q", wire.HeaderVersion, v, meta.Version)
+			return bad(jsonrpc.CodeHeaderMismatch, "header %s says %q, _meta says %q", wire.HeaderVersion, v, meta.Version)
 		}
 		if method := header.Get(wire.HeaderMethod); method != m.Method {
-			return bad(wire.CodeHeaderMismatch, "header %s says %q, the body says %q", wire.HeaderMethod, method, m.Method)
+			return bad(jsonrpc.CodeHeaderMismatch, "header %s says %q, the body says %q", wire.HeaderMethod, method, m.Method)
 		}
 	}
 	if meta.Version == "" {
-		return bad(wire.CodeInvalidParams, "_meta lacks %s", era.MetaVersion)
+		return bad(jsonrpc.CodeInvalidParams, "_meta lacks %s", era.MetaVersion)
 	}
 	if meta.Version != era.ModernFirst {
-		e := bad(wire.CodeUnsupportedVersion, "protocol version %q is not supported", meta.Version)
-		e.Data = append(wire.Quote([]byte(`{"supported":["`+era.ModernFirst+`"],"requested":`), meta.Version), '}')
+		e := bad(jsonrpc.CodeUnsupportedVersion, "protocol version %q is not supported", meta.Version)
+		e.Data = append(jsonrpc.Quote([]byte(`{"supported":["`+era.ModernFirst+`"],"requested":`), meta.Version), '}')
 		return e
 	}
 	if !meta.Capabilities {
-		return bad(wire.CodeInvalidParams, "_meta lacks %s", era.MetaCapabilities)
+		return bad(jsonrpc.CodeInvalidParams, "_meta lacks %s", era.MetaCapabilities)
 	}
 	return nil
 }
 
-func (h *handler) initialize(m *wire.Message) (tool.Bytes, *wire.Error) {
+func (h *handler) initialize(m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
 	var p struct {
 		Version string `json:"protocolVersion"`
 	}
 	if err := json.Unmarshal(m.Params.Join(), &p); err != nil {
-		return nil, wire.Errorf(wire.CodeInvalidParams, "params of initialize: %v", err)
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params of initialize: %v", err)
 	}
 	return tool.OneOf(h.hello(`"protocolVersion":"` + era.Negotiate(p.Version) + `"`)), nil
 }
@@ -100,9 +114,9 @@ func (h *handler) discover() []byte {
 func (h *handler) hello(members string) []byte {
 	out := append([]byte("{"), members...)
 	out = append(out, `,"capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"tenon","title":"Tenon","version":`...)
-	out = wire.Quote(out, cmp.Or(h.o.Version, "0"))
+	out = jsonrpc.Quote(out, cmp.Or(h.o.Version, "0"))
 	out = append(out, `},"instructions":`...)
-	return append(wire.Quote(out, h.instructions()), '}')
+	return append(jsonrpc.Quote(out, h.instructions()), '}')
 }
 
 // maxReason bounds what the instructions say of one failed server.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	tenon "github.com/tenon-mcp/tenon"
-	"github.com/tenon-mcp/tenon/internal/wire"
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -19,10 +19,10 @@ type list struct {
 // short, since servers come and go.
 const listTTL = "5000"
 
-func (h *handler) tools(ctx context.Context, modern bool) (tool.Bytes, *wire.Error) {
+func (h *handler) tools(ctx context.Context, modern bool) (tool.Bytes, *jsonrpc.Error) {
 	offer, err := h.gw.Offer(ctx)
 	if err != nil {
-		return nil, wire.Errorf(wire.CodeInternal, "canceled")
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "canceled")
 	}
 	l := h.list.Load()
 	if l == nil || l.offer != offer {
@@ -44,7 +44,7 @@ func render(offer tenon.Offer) *list {
 	body := make([]byte, 0, size)
 	body = append(body, `"tools":[`...)
 	for name, t := range offer.All {
-		raw, err := wire.Edit(t.Raw, wire.Field{Key: "name", Value: wire.Quote(nil, name)})
+		raw, err := jsonrpc.Edit(t.Raw, jsonrpc.Field{Key: "name", Value: jsonrpc.Quote(nil, name)})
 		if err != nil {
 			continue // the catalog holds only objects with one name
 		}

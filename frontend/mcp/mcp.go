@@ -25,7 +25,6 @@ import (
 	"sync/atomic"
 
 	tenon "github.com/tenon-mcp/tenon"
-	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/wire"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -59,7 +58,7 @@ func New(gw *tenon.Gateway, o Options) *Server {
 	s.cancel = cancel
 	s.http = wire.NewServer(wire.ServerOptions{
 		Stateless: &handler{Server: s, modern: true},
-		Modern:    era.IsModern,
+		Modern:    isModern,
 		Open:      s.open,
 		MaxBody:   o.MaxBody,
 	})

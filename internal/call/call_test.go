@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/call"
-	"github.com/tenon-mcp/tenon/internal/wire"
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -116,9 +116,9 @@ func TestOutcomes(t *testing.T) {
 		{name: "a task", raw: tool.OneOf([]byte(`{"resultType":"task","task":{}}`)), kind: tool.Failed, text: `"task"`},
 		{name: "no result at all", raw: tool.OneOf([]byte(`[1]`)), kind: tool.Failed, text: "no result"},
 		{name: "empty", raw: tool.OneOf([]byte(`{"content":[]}`)), text: "no content"},
-		{name: "refused", err: &wire.Error{Code: -32602, Message: "bad argument"}, kind: tool.Invalid, text: "bad argument"},
-		{name: "protocol error", err: &wire.Error{Code: -32603, Message: "oops"}, kind: tool.Failed, text: "oops"},
-		{name: "too large", err: &wire.TooLargeError{Limit: 1 << 20}, kind: tool.Failed, text: "1 MiB"},
+		{name: "refused", err: &jsonrpc.Error{Code: -32602, Message: "bad argument"}, kind: tool.Invalid, text: "bad argument"},
+		{name: "protocol error", err: &jsonrpc.Error{Code: -32603, Message: "oops"}, kind: tool.Failed, text: "oops"},
+		{name: "too large", err: &jsonrpc.TooLargeError{Limit: 1 << 20}, kind: tool.Failed, text: "1 MiB"},
 		{name: "never left", err: &tool.Error{Kind: tool.Unavailable, Text: "server s is unavailable: gone"}, kind: tool.Unavailable, text: "gone."},
 		{name: "a write was lost", err: lost, kind: tool.OutcomeUnknown, text: "check that"},
 		{name: "a read was lost", meta: tool.Meta{ReadOnly: true}, err: lost, kind: tool.Unavailable, text: "without harm"},
@@ -233,11 +233,11 @@ func TestUnknownTool(t *testing.T) {
 		err   error
 		moved bool
 	}{
-		{"specification", nil, &wire.Error{Code: -32602, Message: "Unknown tool: t"}, true},
-		{"Go SDK", nil, &wire.Error{Code: -32602, Message: `unknown tool "t"`}, true},
+		{"specification", nil, &jsonrpc.Error{Code: -32602, Message: "Unknown tool: t"}, true},
+		{"Go SDK", nil, &jsonrpc.Error{Code: -32602, Message: `unknown tool "t"`}, true},
 		{"FastMCP", isError("Unknown tool: t"), nil, true},
 		{"TypeScript SDK", isError("MCP error -32602: Tool t not found"), nil, true},
-		{"another code", nil, &wire.Error{Code: -32603, Message: "Unknown tool: t"}, false},
+		{"another code", nil, &jsonrpc.Error{Code: -32603, Message: "Unknown tool: t"}, false},
 		{"another tool", isError("Unknown tool: other"), nil, false},
 		{"ordinary text", text("Unknown tool: t"), nil, false},
 		{"another error", isError("the unknown tooling of t"), nil, false},

@@ -1,7 +1,7 @@
 package call
 
 import (
-	"github.com/tenon-mcp/tenon/internal/wire"
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -22,7 +22,7 @@ func (r *Request) progressed(params tool.Bytes) {
 	}
 	text := params.Join()
 	if token := callerToken(r.Params); token != nil {
-		edited, err := wire.Edit(text, wire.Field{Key: "progressToken", Value: token})
+		edited, err := jsonrpc.Edit(text, jsonrpc.Field{Key: "progressToken", Value: token})
 		if err != nil {
 			return // the wire has just read it, so it is an object
 		}
@@ -33,14 +33,14 @@ func (r *Request) progressed(params tool.Bytes) {
 
 // callerToken returns the progress token in the params of the caller, or nil.
 func callerToken(params []byte) []byte {
-	var span [1]wire.Span
+	var span [1]jsonrpc.Span
 	b := tool.OneOf(params)
-	if len(params) == 0 || wire.Members(b, []string{"_meta"}, span[:]) != nil || !span[0].Found() {
+	if len(params) == 0 || jsonrpc.Members(b, []string{"_meta"}, span[:]) != nil || !span[0].Found() {
 		return nil
 	}
 	meta := span[0].In(b)
-	span = [1]wire.Span{}
-	if wire.Members(meta, []string{"progressToken"}, span[:]) != nil {
+	span = [1]jsonrpc.Span{}
+	if jsonrpc.Members(meta, []string{"progressToken"}, span[:]) != nil {
 		return nil
 	}
 	return span[0].In(meta).Join()

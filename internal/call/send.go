@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/tenon-mcp/tenon/internal/wire"
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -31,15 +31,15 @@ func send(o *Options) Handler {
 // params returns the params of the tools/call to send: the caller's own with the
 // tool's name put right, or new ones.
 func params(r *Request) ([]byte, error) {
-	name := wire.Quote(nil, r.Target.Name)
+	name := jsonrpc.Quote(nil, r.Target.Name)
 	if len(r.Params) > 0 {
-		return wire.Edit(r.Params, wire.Field{Key: "name", Value: name})
+		return jsonrpc.Edit(r.Params, jsonrpc.Field{Key: "name", Value: name})
 	}
 	args := bytes.TrimSpace(r.Arguments)
 	if len(args) == 0 || string(args) == "null" {
 		args = []byte("{}")
 	}
-	if err := wire.Members(tool.OneOf(args), nil, nil); err != nil {
+	if err := jsonrpc.Members(tool.OneOf(args), nil, nil); err != nil {
 		return nil, err
 	}
 	out := make([]byte, 0, len(name)+len(args)+32)
@@ -52,12 +52,12 @@ var resultKeys = []string{"isError", "resultType"}
 
 // answered reads the result of a server.
 func answered(r *Request, raw tool.Bytes) *tool.Result {
-	var spans [2]wire.Span
+	var spans [2]jsonrpc.Span
 	res := r.result()
-	if err := wire.Members(raw, resultKeys, spans[:]); err != nil {
+	if err := jsonrpc.Members(raw, resultKeys, spans[:]); err != nil {
 		return r.fail(tool.Failed, "Server %s answered with something that is no result: %v.", r.Target.Server, err)
 	}
-	if kind, _ := wire.String(spans[1].In(raw).Join()); kind != "" && kind != "complete" {
+	if kind, _ := jsonrpc.String(spans[1].In(raw).Join()); kind != "" && kind != "complete" {
 		return r.fail(tool.Failed, "Server %s answered with a result of type %q, which cannot be carried on here. The tool may want input that this gateway cannot ask for.", r.Target.Server, kind)
 	}
 	res.Raw = raw
@@ -80,14 +80,14 @@ func reason(r *Request, err error) (tool.Kind, string) {
 	if e, ok := errors.AsType[*tool.Error](err); ok {
 		return e.Kind, sentence(e.Text)
 	}
-	if e, ok := errors.AsType[*wire.Error](err); ok {
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		kind := tool.Failed
-		if e.Code == wire.CodeInvalidParams {
+		if e.Code == jsonrpc.CodeInvalidParams {
 			kind = tool.Invalid
 		}
 		return kind, fmt.Sprintf("Server %s refused the call: %s", r.Target.Server, e.Error())
 	}
-	if e, ok := errors.AsType[*wire.TooLargeError](err); ok {
+	if e, ok := errors.AsType[*jsonrpc.TooLargeError](err); ok {
 		return tool.Failed, fmt.Sprintf("The answer of %s is too large: %v. Ask for less at once.", r.Target.Name, e)
 	}
 	if errors.Is(err, context.Canceled) {
@@ -127,8 +127,8 @@ var unknownTool = regexp.MustCompile(`(?i)(?:^|[\s:])(?:unknown tool:? ["'` + "`
 // Only an error counts, never ordinary text.
 func saysUnknown(res *tool.Result, name string) bool {
 	var text string
-	if e, ok := errors.AsType[*wire.Error](res.Err); ok {
-		if e.Code != wire.CodeInvalidParams {
+	if e, ok := errors.AsType[*jsonrpc.Error](res.Err); ok {
+		if e.Code != jsonrpc.CodeInvalidParams {
 			return false
 		}
 		text = e.Message

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tenon-mcp/tenon/internal/wire"
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -54,25 +54,25 @@ func cutResult(r *Request, res *tool.Result, limit int) {
 		}
 		left -= n
 	}
-	fields := []wire.Field{}
+	fields := []jsonrpc.Field{}
 	if total > limit {
 		end := fmt.Sprintf("[cut: %d of %d characters are shown. Ask for less at once to see the rest.]", limit, total)
-		block := append(wire.Quote([]byte(`{"type":"text","text":`), end), '}')
+		block := append(jsonrpc.Quote([]byte(`{"type":"text","text":`), end), '}')
 		content, err := json.Marshal(append(in.Content, block))
 		if err != nil {
 			return // cannot happen: the blocks were just read
 		}
-		fields = append(fields, wire.Field{Key: "content", Value: content})
+		fields = append(fields, jsonrpc.Field{Key: "content", Value: content})
 		r.Note("shape", "cut from %d to %d characters", total, limit)
 	}
 	if n := len(in.Structured); n > limit {
-		fields = append(fields, wire.Field{Key: "structuredContent", Value: []byte("{}")})
+		fields = append(fields, jsonrpc.Field{Key: "structuredContent", Value: []byte("{}")})
 		r.Note("shape", "left out structured content of %d bytes: over the limit of %d", n, limit)
 	}
 	if len(fields) == 0 {
 		return
 	}
-	if edited, err := wire.Edit(raw, fields...); err == nil {
+	if edited, err := jsonrpc.Edit(raw, fields...); err == nil {
 		res.Raw, res.Truncated = tool.OneOf(edited), true
 	}
 }
@@ -90,7 +90,7 @@ func blockText(block json.RawMessage) (string, bool) {
 }
 
 func withText(block json.RawMessage, text string) json.RawMessage {
-	out, err := wire.Edit(block, wire.Field{Key: "text", Value: wire.Quote(nil, text)})
+	out, err := jsonrpc.Edit(block, jsonrpc.Field{Key: "text", Value: jsonrpc.Quote(nil, text)})
 	if err != nil {
 		return block // cannot happen: it was just read
 	}

@@ -10,10 +10,9 @@ package era
 
 import (
 	"encoding/json"
-	"net/http"
 	"slices"
 
-	"github.com/tenon-mcp/tenon/internal/wire"
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -46,23 +45,10 @@ const (
 // Of returns the era of a protocol version. Versions are dates, so they compare
 // as text.
 func Of(version string) Era {
-	if version >= ModernFirst {
+	if len(version) == len(ModernFirst) && version >= ModernFirst {
 		return Modern
 	}
 	return Legacy
-}
-
-// IsModern reports whether a request over HTTP is of the modern era: by its
-// version header, else by its body. The header Mcp-Method says nothing, since
-// some legacy clients send it too.
-func IsModern(h http.Header, m *wire.Message) bool {
-	if v := h.Get(wire.HeaderVersion); v != "" {
-		return Of(v) == Modern
-	}
-	if h.Get(wire.HeaderSession) != "" || m.Method == "initialize" {
-		return false
-	}
-	return MetaOf(m.Params).Version != ""
 }
 
 // RequestMeta is what a request says of itself in its _meta.
@@ -76,16 +62,16 @@ var metaKeys = []string{MetaVersion, MetaCapabilities}
 // MetaOf reads the _meta of the params of a request; what is not there or not
 // readable is empty.
 func MetaOf(params tool.Bytes) (m RequestMeta) {
-	var meta [1]wire.Span
-	if len(params) == 0 || wire.Members(params, []string{"_meta"}, meta[:]) != nil || !meta[0].Found() {
+	var meta [1]jsonrpc.Span
+	if len(params) == 0 || jsonrpc.Members(params, []string{"_meta"}, meta[:]) != nil || !meta[0].Found() {
 		return m
 	}
 	body := meta[0].In(params)
-	var spans [2]wire.Span
-	if wire.Members(body, metaKeys, spans[:]) != nil {
+	var spans [2]jsonrpc.Span
+	if jsonrpc.Members(body, metaKeys, spans[:]) != nil {
 		return m
 	}
-	m.Version, _ = wire.String(spans[0].In(body).Join())
+	m.Version, _ = jsonrpc.String(spans[0].In(body).Join())
 	capabilities := spans[1].In(body).Join()
 	m.Capabilities = len(capabilities) > 0 && capabilities[0] == '{'
 	return m
@@ -102,10 +88,10 @@ func Negotiate(requested string) string {
 
 // ClientMeta returns the members of _meta that every modern request must have,
 // from a client that offers nothing.
-func ClientMeta(name, version string) []wire.Field {
-	info := wire.Quote([]byte(`{"name":`), name)
-	info = append(wire.Quote(append(info, `,"version":`...), version), '}')
-	return []wire.Field{
+func ClientMeta(name, version string) []jsonrpc.Field {
+	info := jsonrpc.Quote([]byte(`{"name":`), name)
+	info = append(jsonrpc.Quote(append(info, `,"version":`...), version), '}')
+	return []jsonrpc.Field{
 		{Key: MetaVersion, Value: []byte(`"` + ModernFirst + `"`)},
 		{Key: MetaClientInfo, Value: info},
 		{Key: MetaCapabilities, Value: []byte("{}")},
@@ -115,11 +101,11 @@ func ClientMeta(name, version string) []wire.Field {
 // Complete makes the result of a legacy server a modern one, by the resultType
 // that it lacks. It copies nothing of a long result.
 func Complete(result tool.Bytes) tool.Bytes {
-	var spans [1]wire.Span
-	if wire.Members(result, []string{"resultType"}, spans[:]) != nil || spans[0].Found() {
+	var spans [1]jsonrpc.Span
+	if jsonrpc.Members(result, []string{"resultType"}, spans[:]) != nil || spans[0].Found() {
 		return result
 	}
-	return wire.Prepend(result, wire.Field{Key: "resultType", Value: []byte(`"complete"`)})
+	return jsonrpc.Prepend(result, jsonrpc.Field{Key: "resultType", Value: []byte(`"complete"`)})
 }
 
 // Supports reports whether the result of server/discover offers the modern version.
@@ -131,6 +117,6 @@ func Supports(discover []byte) bool {
 }
 
 // IsModernError reports whether an error could only come from a modern server.
-func IsModernError(e *wire.Error) bool {
-	return e.Code == wire.CodeHeaderMismatch || e.Code == wire.CodeMissingCapability || e.Code == wire.CodeUnsupportedVersion
+func IsModernError(e *jsonrpc.Error) bool {
+	return e.Code == jsonrpc.CodeHeaderMismatch || e.Code == jsonrpc.CodeMissingCapability || e.Code == jsonrpc.CodeUnsupportedVersion
 }

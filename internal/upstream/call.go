@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tenon-mcp/tenon/internal/era"
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/wire"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -37,8 +38,8 @@ func (e *LostError) Unwrap() error { return e.Err }
 
 // Call sends a call and waits for its answer, a CallToolResult. The error is
 //   - a *tool.Error of kind Unavailable where the call never left,
-//   - a *wire.Error that the server answered with,
-//   - a *wire.TooLargeError for an answer over the limit,
+//   - a *jsonrpc.Error that the server answered with,
+//   - a *jsonrpc.TooLargeError for an answer over the limit,
 //   - the cause of ctx where the caller gave up,
 //   - a *LostError else.
 func (s *Server) Call(ctx context.Context, c Call) (tool.Bytes, error) {
@@ -69,10 +70,10 @@ func neverSent(err error) bool {
 }
 
 func failure(ctx context.Context, l *link, err error, unsent bool) error {
-	if _, ok := errors.AsType[*wire.Error](err); ok {
+	if _, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return err
 	}
-	if _, ok := errors.AsType[*wire.TooLargeError](err); ok {
+	if _, ok := errors.AsType[*jsonrpc.TooLargeError](err); ok {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -88,13 +89,13 @@ func (l *link) call(ctx context.Context, c Call) (tool.Bytes, error) {
 	fields := l.meta
 	var header http.Header
 	if c.Task != "" {
-		fields = append(slices.Clip(fields), wire.Field{Key: "tenon/task", Value: wire.Quote(nil, c.Task)})
+		fields = append(slices.Clip(fields), jsonrpc.Field{Key: "tenon/task", Value: jsonrpc.Quote(nil, c.Task)})
 		header = http.Header{"X-Tenon-Task": {c.Task}}
 	}
 	params := c.Params
 	if len(fields) > 0 {
 		var err error
-		if params, err = wire.EditMeta(params, fields...); err != nil {
+		if params, err = jsonrpc.EditMeta(params, fields...); err != nil {
 			return nil, &wire.SendError{Err: err}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/era"
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/wire"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -23,7 +24,7 @@ type peer struct {
 	version      string
 	capabilities json.RawMessage
 	instructions string
-	meta         []wire.Field // what each request must say of this side; nil for a legacy peer
+	meta         []jsonrpc.Field // what each request must say of this side; nil for a legacy peer
 }
 
 // hello is the result of initialize, and what this side reads of server/discover.
@@ -88,14 +89,14 @@ func (d *dialer) discover(ctx context.Context, c wire.Client) (tool.Bytes, error
 	if v, ok := c.(versioned); ok {
 		v.SetVersion(era.ModernFirst)
 	}
-	params, err := wire.EditMeta(nil, d.clientMeta()...)
+	params, err := jsonrpc.EditMeta(nil, d.clientMeta()...)
 	if err != nil {
 		return nil, err
 	}
 	return c.Call(ctx, &wire.Request{Method: "server/discover", Params: params})
 }
 
-func (d *dialer) clientMeta() []wire.Field {
+func (d *dialer) clientMeta() []jsonrpc.Field {
 	return era.ClientMeta(d.o.ClientName, d.o.ClientVersion)
 }
 
@@ -114,7 +115,7 @@ func (d *dialer) discovered(ctx context.Context, c wire.Client, result tool.Byte
 			instructions: h.Instructions, meta: d.clientMeta(),
 		}, era.Modern, nil
 	}
-	if e, ok := errors.AsType[*wire.Error](err); ok && era.IsModernError(e) {
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && era.IsModernError(e) {
 		return peer{}, era.Unknown, fmt.Errorf("server/discover: %w", err)
 	}
 	if ctx.Err() != nil {

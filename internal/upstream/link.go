@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/era"
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/internal/wire"
 	"github.com/tenon-mcp/tenon/tool"
@@ -232,12 +233,12 @@ func (d *dialer) garbage(head []byte, err error) {
 
 // Request implements wire.Handler: what a server may ask of this client. It
 // declares no capabilities, so there is nothing.
-func (d *dialer) Request(_ context.Context, _ *wire.Exchange, m *wire.Message) (tool.Bytes, *wire.Error) {
-	return nil, wire.Errorf(wire.CodeMethodNotFound, "method %q is not supported by this client, which declared no capabilities", m.Method)
+func (d *dialer) Request(_ context.Context, _ *wire.Exchange, m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
+	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is not supported by this client, which declared no capabilities", m.Method)
 }
 
 // Notification implements wire.Handler.
-func (d *dialer) Notification(_ *wire.Exchange, m *wire.Message) {
+func (d *dialer) Notification(_ *wire.Exchange, m *jsonrpc.Message) {
 	switch m.Method {
 	case "notifications/tools/list_changed":
 		d.changed()

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/wire"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -27,10 +28,10 @@ func (l *link) list(ctx context.Context) ([]json.RawMessage, error) {
 	for cursor := ""; ; {
 		var params []byte
 		if cursor != "" {
-			params = append(wire.Quote([]byte(`{"cursor":`), cursor), '}')
+			params = append(jsonrpc.Quote([]byte(`{"cursor":`), cursor), '}')
 		}
 		result, err := l.request(ctx, "tools/list", params, nil)
-		if e, ok := errors.AsType[*wire.Error](err); ok && e.Code == wire.CodeMethodNotFound && cursor == "" {
+		if e, ok := errors.AsType[*jsonrpc.Error](err); ok && e.Code == jsonrpc.CodeMethodNotFound && cursor == "" {
 			return tools, nil
 		}
 		if err != nil {
@@ -61,7 +62,7 @@ func (l *link) list(ctx context.Context) ([]json.RawMessage, error) {
 func (l *link) request(ctx context.Context, method string, params []byte, progress func(tool.Bytes)) (tool.Bytes, error) {
 	if l.meta != nil {
 		var err error
-		if params, err = wire.EditMeta(params, l.meta...); err != nil {
+		if params, err = jsonrpc.EditMeta(params, l.meta...); err != nil {
 			return nil, err
 		}
 	}

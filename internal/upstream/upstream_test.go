@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/internal/upstream"
 	"github.com/tenon-mcp/tenon/internal/upstreamtest"
-	"github.com/tenon-mcp/tenon/internal/wire"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -426,11 +426,11 @@ func TestDeafServerIsStopped(t *testing.T) {
 func TestErrorsOfTheServer(t *testing.T) {
 	p := start(t, upstreamtest.Script{}, upstream.Options{MaxMessage: 1 << 20})
 	_, err := p.Call(t.Context(), call("no_such", "{}"))
-	if e, ok := errors.AsType[*wire.Error](err); !ok || e.Code != -32602 {
+	if e, ok := errors.AsType[*jsonrpc.Error](err); !ok || e.Code != -32602 {
 		t.Errorf("got %v", err)
 	}
 	_, err = p.Call(t.Context(), call("big", `{"size":2000000}`))
-	if _, ok := errors.AsType[*wire.TooLargeError](err); !ok {
+	if _, ok := errors.AsType[*jsonrpc.TooLargeError](err); !ok {
 		t.Errorf("got %v", err)
 	}
 	if got := p.text(t, call("echo", "{}")); got != "{}" {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -24,22 +25,22 @@ const maxRetry = 60_000
 type event struct {
 	name string // "message" where the stream does not say
 	data tool.Bytes
-	scan *scanner // has read data, where data is long
-	err  error    // *TooLargeError; data is only its head then
+	scan *jsonrpc.Scan // has read data, where data is long
+	err  error         // *TooLargeError; data is only its head then
 }
 
 // message returns the message in the event; of an answer that is too large, its
 // id.
-func (e *event) message() (*Message, error) {
+func (e *event) message() (*jsonrpc.Message, error) {
 	switch {
-	case e.err != nil && (e.scan == nil || e.scan.spans[2].Found()): // it has a method
+	case e.err != nil && (e.scan == nil || e.scan.IsCall()): // it has a method
 		return nil, e.err
 	case e.err != nil:
-		return &Message{ID: e.scan.scalar}, e.err
+		return &jsonrpc.Message{ID: e.scan.ID()}, e.err
 	case e.scan != nil:
-		return e.scan.message(e.data)
+		return e.scan.Message(e.data)
 	}
-	return Parse(e.data)
+	return jsonrpc.Parse(e.data)
 }
 
 // head returns the first bytes of the data, to show them.
@@ -83,7 +84,7 @@ type draft struct {
 	hasData bool
 	size    int64 // of the data
 	data    tool.Bytes
-	scan    *scanner
+	scan    *jsonrpc.Scan
 	broken  error // what the scanner found wrong
 }
 
@@ -99,7 +100,7 @@ func newEventReader(r io.Reader, limit int64) *eventReader {
 // release gives the buffers back. The reader must not be used afterwards.
 func (l *eventReader) release() {
 	l.r, l.data, l.scan = nil, nil, nil
-	if len(l.buf) <= readSize {
+	if len(l.buf) <= jsonrpc.ReadSize {
 		eventReaders.Put(l)
 	}
 }
@@ -152,7 +153,7 @@ func (l *eventReader) dispatch() (event, bool) {
 		e.name = "message"
 	}
 	if l.size > l.max {
-		e.err = &TooLargeError{l.max}
+		e.err = &jsonrpc.TooLargeError{Limit: l.max}
 	} else if l.broken != nil {
 		e.scan = nil // Parse finds it again, and says what it is
 	}
@@ -289,7 +290,7 @@ func (l *eventReader) addData(p []byte) {
 		l.startScan()
 	}
 	if l.scan != nil && l.broken == nil {
-		l.broken = l.scan.feed(p)
+		l.broken = l.scan.Feed(p)
 	}
 	last := len(l.data) - 1
 	switch {
@@ -307,7 +308,7 @@ func (l *eventReader) addData(p []byte) {
 
 // nextPiece returns how large the next piece of a text should be, of which n
 // bytes are there: no more is held in vain than is there.
-func nextPiece(n int64) int { return int(min(max(n, eventBuffer), pieceSize)) }
+func nextPiece(n int64) int { return int(min(max(n, eventBuffer), jsonrpc.PieceSize)) }
 
 // startScan scans the data so far, so that the id is found even in what is too
 // large to be kept.
@@ -315,10 +316,10 @@ func (l *eventReader) startScan() {
 	if l.scan != nil {
 		return
 	}
-	l.scan = &scanner{keys: envelope, capture: true}
+	l.scan = jsonrpc.NewScan()
 	for _, p := range l.data {
 		if l.broken == nil {
-			l.broken = l.scan.feed(p)
+			l.broken = l.scan.Feed(p)
 		}
 	}
 }
@@ -380,7 +381,7 @@ func (l *eventReader) readLong(p []byte, isData bool) (n int, ended bool, err er
 	if isData {
 		l.size += int64(i)
 		if l.broken == nil {
-			l.broken = l.scan.feed(p[:i])
+			l.broken = l.scan.Feed(p[:i])
 		}
 	}
 	if !ended {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/wire"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -30,11 +31,11 @@ type heard struct {
 	garbage []string
 }
 
-func (*heard) Request(context.Context, *wire.Exchange, *wire.Message) (tool.Bytes, *wire.Error) {
-	return nil, wire.Errorf(1, "no")
+func (*heard) Request(context.Context, *wire.Exchange, *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
+	return nil, jsonrpc.Errorf(1, "no")
 }
 
-func (h *heard) Notification(_ *wire.Exchange, m *wire.Message) {
+func (h *heard) Notification(_ *wire.Exchange, m *jsonrpc.Message) {
 	h.notes = append(h.notes, m.Method+string(m.Params.Join()))
 }
 
@@ -45,7 +46,7 @@ func hear(body io.Reader, limit int64) (*heard, string) {
 		URL: "http://server", Client: &http.Client{Transport: events{body}},
 		Handler: h, MaxMessage: limit,
 		Garbage: func(head []byte, err error) {
-			if _, large := errors.AsType[*wire.TooLargeError](err); large {
+			if _, large := errors.AsType[*jsonrpc.TooLargeError](err); large {
 				h.garbage = append(h.garbage, "large")
 				return
 			}
@@ -55,8 +56,8 @@ func hear(body io.Reader, limit int64) (*heard, string) {
 	c.SetVersion("2026-07-28") // a stream is not resumed
 	got, err := c.Call(context.Background(), &wire.Request{Method: "x"})
 	_ = c.Close()
-	var rpc *wire.Error
-	var large *wire.TooLargeError
+	var rpc *jsonrpc.Error
+	var large *jsonrpc.TooLargeError
 	switch {
 	case errors.As(err, &rpc):
 		return h, "error"
@@ -95,7 +96,7 @@ func model(stream string, limit int) (*heard, string) {
 		if text == "" || !isMessage {
 			continue
 		}
-		m, err := wire.Parse(tool.OneOf([]byte(text)))
+		m, err := jsonrpc.Parse(tool.OneOf([]byte(text)))
 		switch {
 		case len(text) > limit:
 			h.garbage = append(h.garbage, "large")

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -57,7 +58,7 @@ func (s *eventStream) notify(method string, params []byte) error {
 	}
 	s.openLocked()
 	select {
-	case s.events <- tool.OneOf(appendRequest(nil, 0, method, params)):
+	case s.events <- tool.OneOf(jsonrpc.AppendRequest(nil, 0, method, params)):
 		return nil
 	default:
 		return errSlow
@@ -66,7 +67,7 @@ func (s *eventStream) notify(method string, params []byte) error {
 
 // end writes the answer and waits until it is out. It reports false, and does
 // nothing, where no stream was opened.
-func (s *eventStream) end(id []byte, result tool.Bytes, e *Error) bool {
+func (s *eventStream) end(id []byte, result tool.Bytes, e *jsonrpc.Error) bool {
 	s.mu.Lock()
 	s.ended = true
 	opened := s.events != nil
@@ -77,7 +78,7 @@ func (s *eventStream) end(id []byte, result tool.Bytes, e *Error) bool {
 	if e != nil {
 		result = tool.OneOf(e.JSON())
 	}
-	event := append(tool.OneOf(answerHead(nil, id, e != nil)), result...)
+	event := append(tool.OneOf(jsonrpc.AppendAnswerHead(nil, id, e != nil)), result...)
 	s.events <- append(event, []byte{'}'}) // the writer takes all until the channel is closed
 	close(s.events)
 	s.writer.Wait()

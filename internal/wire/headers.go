@@ -5,19 +5,19 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
-const headerLastEvent = "Last-Event-Id"
+// Headers of streamable HTTP.
+const (
+	HeaderSession = "Mcp-Session-Id"
+	HeaderVersion = "Mcp-Protocol-Version"
+	HeaderMethod  = "Mcp-Method"
+	HeaderName    = "Mcp-Name"
 
-// modernSince is the first protocol version without sessions.
-const modernSince = "2026-07-28"
-
-// IsModern reports whether version is of the era that began with 2026-07-28:
-// no handshake, no sessions, every request on its own.
-func IsModern(version string) bool {
-	return len(version) == len(modernSince) && version >= modernSince
-}
+	headerLastEvent = "Last-Event-Id"
+)
 
 const (
 	base64Prefix = "=?base64?"
@@ -83,12 +83,12 @@ func nameOf(method string, params []byte) (string, bool) {
 	if member == "" || len(params) == 0 {
 		return "", false
 	}
-	var span [1]Span
+	var span [1]jsonrpc.Span
 	text := tool.OneOf(params)
-	if Members(text, []string{member}, span[:]) != nil {
+	if jsonrpc.Members(text, []string{member}, span[:]) != nil {
 		return "", false
 	}
-	return String(span[0].In(text).Join())
+	return jsonrpc.String(span[0].In(text).Join())
 }
 
 // visibleASCII reports whether s can be a session id or an event id in a header.

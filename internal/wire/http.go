@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/era"
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -66,7 +68,7 @@ func (h *HTTP) SetVersion(v string) {
 // setHeads makes the requests to copy. The handshake is one step after the
 // other, so nobody else sets them meanwhile.
 func (h *HTTP) setHeads(version, session string) {
-	n := &heads{modern: IsModern(version), version: version, session: session}
+	n := &heads{modern: era.Of(version) == era.Modern, version: version, session: session}
 	set := http.Header{}
 	if version != "" {
 		set[HeaderVersion] = []string{version}
@@ -137,7 +139,7 @@ func (h *HTTP) Call(ctx context.Context, r *Request) (tool.Bytes, error) {
 		defer f.cancel(nil)
 	}
 	if err == nil {
-		return m.value()
+		return m.Value()
 	}
 	if ctx.Err() == nil || errors.As(err, new(*SendError)) {
 		return nil, err
@@ -162,7 +164,7 @@ type call struct {
 }
 
 // run sends the request and returns its answer.
-func (c *call) run(ctx context.Context) (*Message, error) {
+func (c *call) run(ctx context.Context) (*jsonrpc.Message, error) {
 	params, err := c.r.withToken(c.flight.id)
 	if err != nil {
 		return nil, &SendError{err}
@@ -198,10 +200,10 @@ func (c *call) run(ctx context.Context) (*Message, error) {
 // long params.
 func requestFrame(id int64, method string, params []byte) tool.Bytes {
 	if len(params) > joinSize {
-		head := appendRequest(make([]byte, 0, 96), id, method, nil)
+		head := jsonrpc.AppendRequest(make([]byte, 0, 96), id, method, nil)
 		return tool.Bytes{append(head[:len(head)-1], `,"params":`...), params, []byte("}")}
 	}
-	return tool.OneOf(appendRequest(make([]byte, 0, 64+len(method)+len(params)), id, method, params))
+	return tool.OneOf(jsonrpc.AppendRequest(make([]byte, 0, 64+len(method)+len(params)), id, method, params))
 }
 
 // head returns the request to copy for this call.
@@ -265,7 +267,7 @@ func (h *HTTP) takeSession(resp *http.Response) error {
 }
 
 // readJSON reads an answer that is one JSON message.
-func (c *call) readJSON(resp *http.Response) (*Message, error) {
+func (c *call) readJSON(resp *http.Response) (*jsonrpc.Message, error) {
 	text, err := readLimited(resp, c.h.o.MaxMessage)
 	if err != nil {
 		return nil, err
@@ -273,7 +275,7 @@ func (c *call) readJSON(resp *http.Response) (*Message, error) {
 	if text.Len() == 0 {
 		return nil, fmt.Errorf("server answered %d without an answer to the request", resp.StatusCode)
 	}
-	m, err := Parse(text)
+	m, err := jsonrpc.Parse(text)
 	switch {
 	case err != nil:
 		said := readable(c.h.s.scrub(text[0][:min(len(text[0]), maxErrorText)]))
@@ -286,7 +288,7 @@ func (c *call) readJSON(resp *http.Response) (*Message, error) {
 
 // mine reports whether m is the answer to c. An error without an id is one too:
 // the server could not read the request.
-func (c *call) mine(m *Message) bool {
+func (c *call) mine(m *jsonrpc.Message) bool {
 	return m.IsAnswer() && (sameID(m.ID, c.flight.id) || m.ID == nil && m.Error != nil)
 }
 
@@ -295,7 +297,7 @@ func (c *call) mine(m *Message) bool {
 func readLimited(resp *http.Response, limit int64) (tool.Bytes, error) {
 	defer func() { _ = resp.Body.Close() }() // read to its end, or given up
 	if resp.ContentLength > limit {
-		return nil, &TooLargeError{limit}
+		return nil, &jsonrpc.TooLargeError{Limit: limit}
 	}
 	if n := resp.ContentLength; n >= 0 {
 		if n == 0 {
@@ -318,7 +320,7 @@ func lostAnswer(err error) error {
 	return fmt.Errorf("request was sent, but its answer is lost: %w", err)
 }
 
-var scratch = sync.Pool{New: func() any { b := make([]byte, readSize); return &b }}
+var scratch = sync.Pool{New: func() any { b := make([]byte, jsonrpc.ReadSize); return &b }}
 
 // readPieces reads r to its end.
 func readPieces(r io.Reader, limit int64) (tool.Bytes, error) {
@@ -338,7 +340,7 @@ func readPieces(r io.Reader, limit int64) (tool.Bytes, error) {
 	}
 	switch {
 	case total > limit:
-		return nil, &TooLargeError{limit}
+		return nil, &jsonrpc.TooLargeError{Limit: limit}
 	case errors.Is(err, io.EOF):
 		return text, nil
 	}

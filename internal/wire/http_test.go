@@ -15,22 +15,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/wire"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
 // parseBody reads the message in the body of a request; an empty one where there is
 // none.
-func parseBody(t testing.TB, r *http.Request) *wire.Message {
+func parseBody(t testing.TB, r *http.Request) *jsonrpc.Message {
 	t.Helper()
 	b, err := io.ReadAll(r.Body)
 	if err != nil || len(b) == 0 {
-		return &wire.Message{}
+		return &jsonrpc.Message{}
 	}
-	m, err := wire.Parse(tool.OneOf(b))
+	m, err := jsonrpc.Parse(tool.OneOf(b))
 	if err != nil {
 		t.Errorf("message %q: %v", b, err)
-		return &wire.Message{}
+		return &jsonrpc.Message{}
 	}
 	return m
 }
@@ -225,7 +226,7 @@ func isStatus(want int) func(error) bool {
 
 func isCode(want int) func(error) bool {
 	return func(err error) bool {
-		e, ok := errors.AsType[*wire.Error](err)
+		e, ok := errors.AsType[*jsonrpc.Error](err)
 		return ok && e.Code == want && e.Raw != nil
 	}
 }
@@ -265,7 +266,7 @@ func TestHTTPLarge(t *testing.T) {
 			s := serveHTTP(t, c.handler)
 			small := dialHTTP(t, wire.HTTPOptions{URL: s.URL, MaxMessage: size})
 			_, err := small.Call(t.Context(), &wire.Request{Method: "echo"})
-			if e, ok := errors.AsType[*wire.TooLargeError](err); !ok || e.Limit != size {
+			if e, ok := errors.AsType[*jsonrpc.TooLargeError](err); !ok || e.Limit != size {
 				t.Fatalf("got %v", err)
 			}
 			client := dialHTTP(t, wire.HTTPOptions{URL: s.URL})

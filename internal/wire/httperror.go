@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -51,10 +52,10 @@ func (e *HTTPError) Error() string {
 func (s *sender) refusal(resp *http.Response, session bool) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // half of a reason is better than none
 	_ = resp.Body.Close()
-	m, err := Parse(tool.OneOf(body))
-	var rpc *Error
+	m, err := jsonrpc.Parse(tool.OneOf(body))
+	var rpc *jsonrpc.Error
 	if err == nil && m.Error != nil {
-		rpc = parseError(m.Error)
+		rpc = jsonrpc.ErrorOf(m.Error)
 	}
 	if session && lostSession(resp.StatusCode, body, rpc) {
 		return ErrSessionLost
@@ -77,10 +78,10 @@ func (s *sender) refusal(resp *http.Response, session bool) error {
 // lostSession reports whether an answer says that the session is unknown. That
 // is a 404 by the specification, but servers built on the SDKs' examples say 400
 // and "No valid session ID provided".
-func lostSession(status int, body []byte, rpc *Error) bool {
+func lostSession(status int, body []byte, rpc *jsonrpc.Error) bool {
 	switch status {
 	case http.StatusNotFound:
-		return rpc == nil || rpc.Code != CodeMethodNotFound
+		return rpc == nil || rpc.Code != jsonrpc.CodeMethodNotFound
 	case http.StatusBadRequest:
 		text := strings.ToLower(string(body))
 		return strings.Contains(text, "no valid session") || strings.Contains(text, "session not found") ||

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -24,7 +25,7 @@ const (
 
 // follow reads a stream of events up to the answer. What else comes is
 // dispatched in the order in which it comes.
-func (c *call) follow(ctx context.Context, body io.ReadCloser) (*Message, error) {
+func (c *call) follow(ctx context.Context, body io.ReadCloser) (*jsonrpc.Message, error) {
 	events := newEventReader(body, c.h.o.MaxMessage)
 	var tries resumes
 	for {
@@ -39,7 +40,7 @@ func (c *call) follow(ctx context.Context, body io.ReadCloser) (*Message, error)
 		}
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
-		} else if _, large := errors.AsType[*TooLargeError](err); !large {
+		} else if _, large := errors.AsType[*jsonrpc.TooLargeError](err); !large {
 			if body, err = c.resume(ctx, events, &tries, err); err == nil {
 				events.reset(body)
 				continue
@@ -51,7 +52,7 @@ func (c *call) follow(ctx context.Context, body io.ReadCloser) (*Message, error)
 }
 
 // read returns the answer, or why the stream ended before it.
-func (c *call) read(events *eventReader) (*Message, error) {
+func (c *call) read(events *eventReader) (*jsonrpc.Message, error) {
 	for {
 		e, err := events.next()
 		if err != nil {
@@ -71,7 +72,7 @@ func (c *call) read(events *eventReader) (*Message, error) {
 
 // received dispatches the message of an event, and returns it where it is an answer.
 // Where it was too large to be kept, the message has only its id.
-func (h *HTTP) received(e *event) (*Message, error) {
+func (h *HTTP) received(e *event) (*jsonrpc.Message, error) {
 	if e.name != "message" {
 		return nil, nil // servers keep connections alive with events of their own
 	}
@@ -79,7 +80,7 @@ func (h *HTTP) received(e *event) (*Message, error) {
 	switch {
 	case err != nil:
 		h.garbage(e.head(), err)
-		if _, large := errors.AsType[*TooLargeError](err); !large {
+		if _, large := errors.AsType[*jsonrpc.TooLargeError](err); !large {
 			return nil, nil
 		}
 		return m, err
@@ -160,7 +161,7 @@ func permanent(err error) bool {
 	if e, ok := errors.AsType[*HTTPError](err); ok {
 		return e.Status < 500 && e.Status != http.StatusTooManyRequests && e.Status != http.StatusRequestTimeout
 	}
-	_, rpc := errors.AsType[*Error](err)
+	_, rpc := errors.AsType[*jsonrpc.Error](err)
 	return rpc || errors.Is(err, errNoStream) || errors.Is(err, ErrSessionLost)
 }
 
@@ -318,7 +319,7 @@ func (h *HTTP) notifyServer(method string, params []byte) error {
 }
 
 // postReply sends the answer to a request of the server.
-func (h *HTTP) postReply(id []byte, result tool.Bytes, e *Error) {
+func (h *HTTP) postReply(id []byte, result tool.Bytes, e *jsonrpc.Error) {
 	n := h.heads.Load()
 	ctx, cancel := context.WithTimeout(h.session.ctx, replyTimeout)
 	defer cancel()
@@ -328,11 +329,11 @@ func (h *HTTP) postReply(id []byte, result tool.Bytes, e *Error) {
 }
 
 // replyFrame returns an answer.
-func replyFrame(id []byte, result tool.Bytes, e *Error) tool.Bytes {
+func replyFrame(id []byte, result tool.Bytes, e *jsonrpc.Error) tool.Bytes {
 	if e != nil {
 		result = tool.OneOf(e.JSON())
 	}
 	frame := make(tool.Bytes, 0, len(result)+2)
-	frame = append(append(frame, answerHead(nil, id, e != nil)), result...)
+	frame = append(append(frame, jsonrpc.AppendAnswerHead(nil, id, e != nil)), result...)
 	return append(frame, []byte("}"))
 }

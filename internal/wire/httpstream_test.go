@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/era"
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/wire"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -77,16 +79,16 @@ type notes struct {
 	came chan string
 }
 
-func (n *notes) Request(ctx context.Context, x *wire.Exchange, m *wire.Message) (tool.Bytes, *wire.Error) {
+func (n *notes) Request(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
 	if m.Method == "wait" {
 		<-ctx.Done()
-		return nil, wire.Errorf(1, "gone")
+		return nil, jsonrpc.Errorf(1, "gone")
 	}
 	_ = x.Notify("notifications/progress", []byte(`{"progressToken":"theirs"}`))
 	return tool.OneOf([]byte(`{"roots":[]}`)), nil
 }
 
-func (n *notes) Notification(_ *wire.Exchange, m *wire.Message) {
+func (n *notes) Notification(_ *wire.Exchange, m *jsonrpc.Message) {
 	n.mu.Lock()
 	n.seen = append(n.seen, m.Method)
 	n.mu.Unlock()
@@ -106,10 +108,10 @@ func TestHTTPConversation(t *testing.T) {
 			w.WriteHeader(http.StatusAccepted)
 			return
 		}
-		var token [1]wire.Span
-		var meta [1]wire.Span
-		_ = wire.Members(m.Params, []string{"_meta"}, meta[:])
-		_ = wire.Members(meta[0].In(m.Params), []string{"progressToken"}, token[:])
+		var token [1]jsonrpc.Span
+		var meta [1]jsonrpc.Span
+		_ = jsonrpc.Members(m.Params, []string{"_meta"}, meta[:])
+		_ = jsonrpc.Members(meta[0].In(m.Params), []string{"progressToken"}, token[:])
 		mine := string(token[0].In(meta[0].In(m.Params)).Join())
 		eventChunks(
 			`data: {"jsonrpc":"2.0","method":"one"}`+"\n\n",
@@ -221,11 +223,11 @@ func TestHTTPCancel(t *testing.T) {
 				}
 				select {
 				case got := <-canceled:
-					if want := `{"requestId":` + id + `,"reason":"` + io.ErrNoProgress.Error() + `"}`; got != want || wire.IsModern(version) {
+					if want := `{"requestId":` + id + `,"reason":"` + io.ErrNoProgress.Error() + `"}`; got != want || era.Of(version) == era.Modern {
 						t.Errorf("got %s, want %s", got, want)
 					}
 				default:
-					if !wire.IsModern(version) {
+					if era.Of(version) != era.Modern {
 						t.Error("no notification")
 					}
 				}

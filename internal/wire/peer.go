@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -21,7 +22,7 @@ const (
 type flight struct {
 	id       int64
 	progress func(tool.Bytes)
-	answer   chan *Message // holds one; nil where the caller reads the answer itself
+	answer   chan *jsonrpc.Message // holds one; nil where the caller reads the answer itself
 	cancel   context.CancelCauseFunc
 	stop     func() bool // unties the flight from its caller's context
 }
@@ -31,7 +32,7 @@ type flight struct {
 type peer struct {
 	handler Handler
 	garbage func(head []byte, err error)
-	reply   func(id []byte, result tool.Bytes, e *Error)
+	reply   func(id []byte, result tool.Bytes, e *jsonrpc.Error)
 	session *Session // its context ends with the connection
 	running chan struct{}
 
@@ -59,7 +60,7 @@ func (p *peer) init(o *HTTPOptions, notify func(method string, params []byte) er
 // begin registers a call whose answer goes into the channel, where there is one.
 // The call's context ends with the caller's, and with Close; it may outlive the
 // caller's once the answer is there.
-func (p *peer) begin(ctx context.Context, r *Request, answer chan *Message) (context.Context, *flight, error) {
+func (p *peer) begin(ctx context.Context, r *Request, answer chan *jsonrpc.Message) (context.Context, *flight, error) {
 	if ctx.Err() != nil {
 		return nil, nil, &SendError{context.Cause(ctx)}
 	}
@@ -205,7 +206,7 @@ func sameID(raw []byte, id int64) bool {
 }
 
 // dispatch takes what the server asks or notifies.
-func (p *peer) dispatch(m *Message) {
+func (p *peer) dispatch(m *jsonrpc.Message) {
 	if m.IsRequest() {
 		p.asked(m)
 		return
@@ -228,9 +229,9 @@ func (p *peer) dispatch(m *Message) {
 
 // progressed hands progress to the call it belongs to, and reports whether there
 // is one.
-func (p *peer) progressed(m *Message) bool {
-	var token [1]Span
-	if Members(m.Params, []string{"progressToken"}, token[:]) != nil || !token[0].Found() {
+func (p *peer) progressed(m *jsonrpc.Message) bool {
+	var token [1]jsonrpc.Span
+	if jsonrpc.Members(m.Params, []string{"progressToken"}, token[:]) != nil || !token[0].Found() {
 		return false
 	}
 	id, err := strconv.ParseInt(string(token[0].In(m.Params).Join()), 10, 64)
@@ -249,12 +250,12 @@ func (p *peer) exchange() *Exchange {
 	return &Exchange{Session: p.session, notify: p.session.notify}
 }
 
-func (p *peer) asked(m *Message) {
+func (p *peer) asked(m *jsonrpc.Message) {
 	select {
 	case p.running <- struct{}{}:
 	default:
 		// Whoever asks this much waits for us: its stream is not read meanwhile.
-		p.reply(m.ID, nil, Errorf(CodeInternal, "more than %d requests at once", maxRunning))
+		p.reply(m.ID, nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "more than %d requests at once", maxRunning))
 		return
 	}
 	ctx, end := p.session.begin(p.session.ctx, m.ID)
@@ -271,12 +272,12 @@ func (p *peer) asked(m *Message) {
 	}
 }
 
-func (p *peer) handle(ctx context.Context, m *Message) (tool.Bytes, *Error) {
+func (p *peer) handle(ctx context.Context, m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
 	switch {
 	case m.Method == "ping":
 		return tool.OneOf([]byte("{}")), nil
 	case p.handler == nil:
-		return nil, Errorf(CodeMethodNotFound, "method %q is not supported", m.Method)
+		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is not supported", m.Method)
 	}
 	return p.handler.Request(ctx, p.exchange(), m)
 }
@@ -285,13 +286,5 @@ func (p *peer) handle(ctx context.Context, m *Message) (tool.Bytes, *Error) {
 func cancelParams(id int64, why error) []byte {
 	b := append([]byte(`{"requestId":`), strconv.AppendInt(nil, id, 10)...)
 	b = append(b, `,"reason":`...)
-	return append(Quote(b, why.Error()), '}')
-}
-
-// value returns what a caller gets of an answer.
-func (m *Message) value() (tool.Bytes, error) {
-	if m.Error != nil {
-		return nil, parseError(m.Error)
-	}
-	return m.Result, nil
+	return append(jsonrpc.Quote(b, why.Error()), '}')
 }

@@ -16,6 +16,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/era"
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/testenv"
 	"github.com/tenon-mcp/tenon/internal/wire"
 	"github.com/tenon-mcp/tenon/tool"
@@ -90,7 +92,7 @@ func TestSDKServers(t *testing.T) {
 			client := connect(t, o, c.sse, c.version)
 			defer client.Close()
 			meta := ""
-			if wire.IsModern(c.version) {
+			if era.Of(c.version) == era.Modern {
 				meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}},`
 			}
 			call := func(ctx context.Context, name string, progress func(tool.Bytes)) (string, error) {
@@ -103,7 +105,7 @@ func TestSDKServers(t *testing.T) {
 					t.Fatalf("echo: %s, %v", got, err)
 				}
 			}
-			if _, err := call(t.Context(), "no-such-tool", nil); !isCode(wire.CodeInvalidParams)(err) {
+			if _, err := call(t.Context(), "no-such-tool", nil); !isCode(jsonrpc.CodeInvalidParams)(err) {
 				t.Errorf("unknown tool: %v", err)
 			}
 			steps := 0
@@ -145,7 +147,7 @@ func connect(t *testing.T, o wire.HTTPOptions, sse bool, version string) wire.Cl
 		client = c
 	} else {
 		c := wire.NewHTTP(o)
-		if c.SetVersion(version); wire.IsModern(version) {
+		if c.SetVersion(version); era.Of(version) == era.Modern {
 			return c
 		}
 		c.SetVersion("")

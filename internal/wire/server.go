@@ -12,15 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
-)
-
-// Headers of streamable HTTP.
-const (
-	HeaderSession = "Mcp-Session-Id"
-	HeaderVersion = "Mcp-Protocol-Version"
-	HeaderMethod  = "Mcp-Method"
-	HeaderName    = "Mcp-Name"
 )
 
 // ServerOptions configures a Server. Stateless and Open must be set.
@@ -28,7 +21,7 @@ type ServerOptions struct {
 	// Stateless answers the requests of the modern era, which belong to no session.
 	Stateless Handler
 	// Modern reports whether a request is of the modern era.
-	Modern func(h http.Header, m *Message) bool
+	Modern func(h http.Header, m *jsonrpc.Message) bool
 	// Open returns the handler of a new legacy session.
 	Open func(*Session) Handler
 	// MaxBody bounds a request's body, in bytes; 0 is DefaultMaxMessage.
@@ -114,31 +107,31 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.delete(w, r)
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
-		refuse(w, http.StatusMethodNotAllowed, nil, Errorf(CodeInvalidRequest, "method %s is not supported here", r.Method))
+		refuse(w, http.StatusMethodNotAllowed, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "method %s is not supported here", r.Method))
 	}
 }
 
 func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
-		refuse(w, http.StatusUnsupportedMediaType, nil, Errorf(CodeInvalidRequest, "Content-Type must be application/json"))
+		refuse(w, http.StatusUnsupportedMediaType, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Content-Type must be application/json"))
 		return
 	}
 	body, err := readRequest(r, s.o.MaxBody)
 	if err != nil {
 		status := http.StatusBadRequest
-		if _, ok := errors.AsType[*TooLargeError](err); ok {
+		if _, ok := errors.AsType[*jsonrpc.TooLargeError](err); ok {
 			status = http.StatusRequestEntityTooLarge
 		}
-		refuse(w, status, nil, Errorf(CodeInvalidRequest, "request body: %v", err))
+		refuse(w, status, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "request body: %v", err))
 		return
 	}
-	m, err := Parse(tool.OneOf(body))
+	m, err := jsonrpc.Parse(tool.OneOf(body))
 	if err != nil {
-		code := CodeParse
+		code := jsonrpc.CodeParse
 		if len(body) > 0 && body[0] == '[' {
-			code, err = CodeInvalidRequest, errors.New("batches were removed from MCP in 2025-06-18: send one message a request")
+			code, err = jsonrpc.CodeInvalidRequest, errors.New("batches were removed from MCP in 2025-06-18: send one message a request")
 		}
-		refuse(w, http.StatusBadRequest, nil, Errorf(code, "%v", err))
+		refuse(w, http.StatusBadRequest, nil, jsonrpc.Errorf(code, "%v", err))
 		return
 	}
 	if s.o.Modern(r.Header, m) {
@@ -148,7 +141,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	s.postLegacy(w, r, m)
 }
 
-func (s *Server) postModern(w http.ResponseWriter, r *http.Request, m *Message) {
+func (s *Server) postModern(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 	x := &Exchange{Header: r.Header}
 	if !m.IsRequest() {
 		if m.IsNotification() {
@@ -161,7 +154,7 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, m *Message) 
 	s.answer(r.Context(), w, s.o.Stateless, x, m)
 }
 
-func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, m *Message) {
+func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 	id := r.Header.Get(HeaderSession)
 	if id == "" && m.Method == "initialize" && m.IsRequest() {
 		s.initialize(w, r, m)
@@ -172,12 +165,12 @@ func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, m *Message) 
 			w.WriteHeader(http.StatusAccepted) // some clients say "initialized" without naming their session
 			return
 		}
-		refuse(w, http.StatusBadRequest, m.ID, Errorf(CodeInvalidRequest, "header %s is missing: send initialize first and repeat the session it gives", HeaderSession))
+		refuse(w, http.StatusBadRequest, m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "header %s is missing: send initialize first and repeat the session it gives", HeaderSession))
 		return
 	}
 	hs := s.session(id)
 	if hs == nil {
-		refuse(w, http.StatusNotFound, m.ID, Errorf(CodeInvalidRequest, "session not found: send initialize again"))
+		refuse(w, http.StatusNotFound, m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "session not found: send initialize again"))
 		return
 	}
 	defer hs.enter()()
@@ -197,7 +190,7 @@ func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, m *Message) 
 	w.WriteHeader(http.StatusAccepted)
 }
 
-func (s *Server) initialize(w http.ResponseWriter, r *http.Request, m *Message) {
+func (s *Server) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 	hs := &httpSession{Session: newSession(s.ctx, rand.Text())}
 	hs.notify = hs.toStream
 	hs.handler = s.o.Open(hs.Session)
@@ -206,7 +199,7 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, m *Message) 
 	if e == nil {
 		s.mu.Lock()
 		if len(s.sessions) >= s.o.MaxSessions || s.ctx.Err() != nil {
-			e = &Error{Code: CodeInternal, Message: "too many sessions: try again later", Status: http.StatusServiceUnavailable}
+			e = &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "too many sessions: try again later", Status: http.StatusServiceUnavailable}
 		} else {
 			s.sessions[hs.ID] = hs
 		}
@@ -222,7 +215,7 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, m *Message) 
 
 // answer runs one request and writes its answer: as JSON, or as an event stream
 // where a notification came first.
-func (s *Server) answer(ctx context.Context, w http.ResponseWriter, h Handler, x *Exchange, m *Message) {
+func (s *Server) answer(ctx context.Context, w http.ResponseWriter, h Handler, x *Exchange, m *jsonrpc.Message) {
 	stream := eventStream{w: w}
 	x.notify = stream.notify
 	result, e := h.Request(ctx, x, m)
@@ -235,12 +228,12 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get(HeaderSession)
 	if id == "" {
 		w.Header().Set("Allow", "POST")
-		refuse(w, http.StatusMethodNotAllowed, nil, Errorf(CodeInvalidRequest, "a stream needs the header %s", HeaderSession))
+		refuse(w, http.StatusMethodNotAllowed, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a stream needs the header %s", HeaderSession))
 		return
 	}
 	hs := s.session(id)
 	if hs == nil {
-		refuse(w, http.StatusNotFound, nil, Errorf(CodeInvalidRequest, "session not found: send initialize again"))
+		refuse(w, http.StatusNotFound, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "session not found: send initialize again"))
 		return
 	}
 	defer hs.enter()()
@@ -283,9 +276,9 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case id == "":
 		w.Header().Set("Allow", "POST")
-		refuse(w, http.StatusMethodNotAllowed, nil, Errorf(CodeInvalidRequest, "header %s is missing", HeaderSession))
+		refuse(w, http.StatusMethodNotAllowed, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "header %s is missing", HeaderSession))
 	case hs == nil:
-		refuse(w, http.StatusNotFound, nil, Errorf(CodeInvalidRequest, "session not found"))
+		refuse(w, http.StatusNotFound, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "session not found"))
 	default:
 		hs.cancel()
 		w.WriteHeader(http.StatusNoContent)
@@ -331,7 +324,7 @@ func (s *Server) endIdle() {
 // readRequest reads a whole body into one piece.
 func readRequest(r *http.Request, limit int64) ([]byte, error) {
 	if r.ContentLength > limit {
-		return nil, &TooLargeError{limit}
+		return nil, &jsonrpc.TooLargeError{Limit: limit}
 	}
 	if r.ContentLength >= 0 {
 		b := make([]byte, r.ContentLength)
@@ -340,12 +333,12 @@ func readRequest(r *http.Request, limit int64) ([]byte, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
 	if err == nil && int64(len(b)) > limit {
-		err = &TooLargeError{limit}
+		err = &jsonrpc.TooLargeError{Limit: limit}
 	}
 	return b, err
 }
 
-func refuse(w http.ResponseWriter, status int, id []byte, e *Error) {
+func refuse(w http.ResponseWriter, status int, id []byte, e *jsonrpc.Error) {
 	e.Status = status
 	writeAnswer(w, id, nil, e)
 }
@@ -353,12 +346,12 @@ func refuse(w http.ResponseWriter, status int, id []byte, e *Error) {
 var jsonType = []string{"application/json"}
 
 // writeAnswer writes an answer as JSON. A client that is gone is no error here.
-func writeAnswer(w http.ResponseWriter, id []byte, result tool.Bytes, e *Error) {
+func writeAnswer(w http.ResponseWriter, id []byte, result tool.Bytes, e *jsonrpc.Error) {
 	if e != nil {
 		result = tool.OneOf(e.JSON())
 	}
 	var buf [128]byte
-	head := answerHead(buf[:0], id, e != nil)
+	head := jsonrpc.AppendAnswerHead(buf[:0], id, e != nil)
 	h := w.Header()
 	h["Content-Type"] = jsonType
 	h["Content-Length"] = []string{strconv.Itoa(len(head) + result.Len() + 1)}

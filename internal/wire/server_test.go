@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/wire"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -20,7 +21,7 @@ func startServer(t *testing.T, h wire.Handler) (*wire.Server, string) {
 	t.Helper()
 	srv := wire.NewServer(wire.ServerOptions{
 		Stateless: h,
-		Modern:    func(h http.Header, _ *wire.Message) bool { return h.Get(wire.HeaderVersion) >= "2026" },
+		Modern:    func(h http.Header, _ *jsonrpc.Message) bool { return h.Get(wire.HeaderVersion) >= "2026" },
 		Open:      func(*wire.Session) wire.Handler { return h },
 		MaxBody:   1 << 20,
 	})
@@ -125,7 +126,7 @@ func TestServerProgressMakesAStream(t *testing.T) {
 // connection that breaks is no cancellation; a modern one closes its stream.
 func TestServerCancel(t *testing.T) {
 	entered, canceled := make(chan struct{}), make(chan struct{})
-	h := handlerFunc(func(ctx context.Context, m *wire.Message) (tool.Bytes, *wire.Error) {
+	h := handlerFunc(func(ctx context.Context, m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
 		if m.Method == "wait" {
 			entered <- struct{}{}
 			<-ctx.Done()
@@ -169,12 +170,12 @@ func TestServerCancel(t *testing.T) {
 	wg.Wait()
 }
 
-type handlerFunc func(ctx context.Context, m *wire.Message) (tool.Bytes, *wire.Error)
+type handlerFunc func(ctx context.Context, m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error)
 
-func (f handlerFunc) Request(ctx context.Context, _ *wire.Exchange, m *wire.Message) (tool.Bytes, *wire.Error) {
+func (f handlerFunc) Request(ctx context.Context, _ *wire.Exchange, m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
 	return f(ctx, m)
 }
-func (f handlerFunc) Notification(*wire.Exchange, *wire.Message) {}
+func (f handlerFunc) Notification(*wire.Exchange, *jsonrpc.Message) {}
 
 func TestServerSessionStream(t *testing.T) {
 	srv, url := startServer(t, &echo{})
@@ -212,7 +213,7 @@ func TestPrepend(t *testing.T) {
 		{`{}`, `{"k":true}`},
 	} {
 		for cut := range len(c.in) + 1 {
-			got := wire.Prepend(tool.Bytes{[]byte(c.in[:cut]), []byte(c.in[cut:])}, wire.Field{Key: "k", Value: []byte("true")})
+			got := jsonrpc.Prepend(tool.Bytes{[]byte(c.in[:cut]), []byte(c.in[cut:])}, jsonrpc.Field{Key: "k", Value: []byte("true")})
 			if !json.Valid(got.Join()) || strings.TrimSpace(string(got.Join())) != strings.TrimSpace(c.want) {
 				t.Errorf("Prepend(%q cut at %d) = %q, want %q", c.in, cut, got.Join(), c.want)
 			}
@@ -224,7 +225,7 @@ func BenchmarkServerCall(b *testing.B) {
 	for _, size := range []int{32, 32 << 10} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			srv := wire.NewServer(wire.ServerOptions{
-				Stateless: &echo{}, Modern: func(http.Header, *wire.Message) bool { return true },
+				Stateless: &echo{}, Modern: func(http.Header, *jsonrpc.Message) bool { return true },
 				Open: func(*wire.Session) wire.Handler { return &echo{} },
 			})
 			defer srv.Close()

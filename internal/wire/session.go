@@ -3,6 +3,8 @@ package wire
 import (
 	"context"
 	"sync"
+
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 )
 
 // A Session is the server's side of one legacy MCP session: over HTTP what its
@@ -60,9 +62,9 @@ func (s *Session) begin(ctx context.Context, id []byte) (rctx context.Context, e
 }
 
 // cancelRequest takes a notifications/cancelled.
-func (s *Session) cancelRequest(m *Message) {
-	var id [1]Span
-	if Members(m.Params, []string{"requestId"}, id[:]) != nil || !id[0].Found() {
+func (s *Session) cancelRequest(m *jsonrpc.Message) {
+	var id [1]jsonrpc.Span
+	if jsonrpc.Members(m.Params, []string{"requestId"}, id[:]) != nil || !id[0].Found() {
 		return
 	}
 	key := string(id[0].In(m.Params).Join())

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -147,7 +148,7 @@ func (c *SSE) hear(events *eventReader) error {
 }
 
 // answered hands an answer to its call; with err, one that is too large.
-func (c *SSE) answered(m *Message, err error) {
+func (c *SSE) answered(m *jsonrpc.Message, err error) {
 	id, ok := parseID(m.ID)
 	if !ok {
 		return
@@ -179,7 +180,7 @@ func (c *SSE) Close() error {
 
 // Call implements Client.
 func (c *SSE) Call(ctx context.Context, r *Request) (tool.Bytes, error) {
-	fctx, f, err := c.begin(ctx, r, make(chan *Message, 1))
+	fctx, f, err := c.begin(ctx, r, make(chan *jsonrpc.Message, 1))
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +188,7 @@ func (c *SSE) Call(ctx context.Context, r *Request) (tool.Bytes, error) {
 	defer c.finish(f)
 	m, err := c.run(fctx, f, r)
 	if err == nil {
-		return m.value()
+		return m.Value()
 	}
 	if ctx.Err() != nil && r.Method != "initialize" && !errors.As(err, new(*SendError)) {
 		why := context.Cause(ctx)
@@ -199,7 +200,7 @@ func (c *SSE) Call(ctx context.Context, r *Request) (tool.Bytes, error) {
 	return nil, err
 }
 
-func (c *SSE) run(ctx context.Context, f *flight, r *Request) (*Message, error) {
+func (c *SSE) run(ctx context.Context, f *flight, r *Request) (*jsonrpc.Message, error) {
 	params, err := r.withToken(f.id)
 	if err != nil {
 		return nil, &SendError{err}
@@ -226,7 +227,7 @@ func (c *SSE) run(ctx context.Context, f *flight, r *Request) (*Message, error) 
 }
 
 // early returns the answer where it came before the POST of its request failed.
-func (c *SSE) early(f *flight, err error) (*Message, error) {
+func (c *SSE) early(f *flight, err error) (*jsonrpc.Message, error) {
 	select {
 	case m := <-f.answer:
 		return m, nil
@@ -236,7 +237,7 @@ func (c *SSE) early(f *flight, err error) (*Message, error) {
 }
 
 // send posts a message, and returns what some servers answer directly.
-func (c *SSE) send(ctx context.Context, req *http.Request, frame tool.Bytes) (*Message, error) {
+func (c *SSE) send(ctx context.Context, req *http.Request, frame tool.Bytes) (*jsonrpc.Message, error) {
 	resp, err := c.s.do(ctx, req, frame)
 	if err != nil {
 		return nil, err
@@ -256,7 +257,7 @@ func (c *SSE) send(ctx context.Context, req *http.Request, frame tool.Bytes) (*M
 	if err != nil {
 		return nil, err
 	}
-	m, err := Parse(text)
+	m, err := jsonrpc.Parse(text)
 	if err != nil {
 		return nil, nil // "Accepted", for one: the answer comes on the stream
 	}
@@ -281,7 +282,7 @@ func (c *SSE) notifyServer(method string, params []byte) error {
 }
 
 // postReply sends the answer to a request of the server.
-func (c *SSE) postReply(id []byte, result tool.Bytes, e *Error) {
+func (c *SSE) postReply(id []byte, result tool.Bytes, e *jsonrpc.Error) {
 	ctx, cancel := context.WithTimeout(c.session.ctx, replyTimeout)
 	defer cancel()
 	if _, err := c.send(ctx, c.post, replyFrame(id, result, e)); err != nil && ctx.Err() == nil {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/wire"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -21,10 +22,10 @@ type oldServer struct {
 	endpoint string
 	events   chan string   // what goes onto the stream
 	end      chan struct{} // ends it
-	post     func(s *oldServer, w http.ResponseWriter, m *wire.Message)
+	post     func(s *oldServer, w http.ResponseWriter, m *jsonrpc.Message)
 }
 
-func newOldServer(t *testing.T, endpoint string, post func(*oldServer, http.ResponseWriter, *wire.Message)) *oldServer {
+func newOldServer(t *testing.T, endpoint string, post func(*oldServer, http.ResponseWriter, *jsonrpc.Message)) *oldServer {
 	s := &oldServer{endpoint: endpoint, events: make(chan string, 100), end: make(chan struct{}), post: post}
 	s.Server = serveHTTP(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer t0ken" {
@@ -65,7 +66,7 @@ func (s *oldServer) dial(t *testing.T, o wire.HTTPOptions) *wire.SSE {
 }
 
 // onStream answers each request on the stream.
-func onStream(s *oldServer, w http.ResponseWriter, m *wire.Message) {
+func onStream(s *oldServer, w http.ResponseWriter, m *jsonrpc.Message) {
 	if m.IsRequest() {
 		s.events <- answerText(m.ID, string(m.Params.Join()))
 	}
@@ -74,18 +75,18 @@ func onStream(s *oldServer, w http.ResponseWriter, m *wire.Message) {
 }
 
 // directly answers each request in the response, as some servers do.
-func directly(_ *oldServer, w http.ResponseWriter, m *wire.Message) {
+func directly(_ *oldServer, w http.ResponseWriter, m *jsonrpc.Message) {
 	replyWith(200, "application/json", answerText(m.ID, string(m.Params.Join())))(w, m.ID)
 }
 
 // hollow answers the post with JSON that is no message.
-func hollow(s *oldServer, w http.ResponseWriter, m *wire.Message) {
+func hollow(s *oldServer, w http.ResponseWriter, m *jsonrpc.Message) {
 	s.events <- answerText(append(append([]byte{'"'}, m.ID...), '"'), string(m.Params.Join()))
 	replyWith(200, "application/json", `{"status":"ok"}`)(w, m.ID)
 }
 
 func TestSSECall(t *testing.T) {
-	for name, post := range map[string]func(*oldServer, http.ResponseWriter, *wire.Message){
+	for name, post := range map[string]func(*oldServer, http.ResponseWriter, *jsonrpc.Message){
 		"on the stream": onStream, "directly": directly, "hollow": hollow,
 	} {
 		for _, endpoint := range []string{"/messages?sessionId=1", "messages?sessionId=1", "ORIGIN/messages?sessionId=1"} {
@@ -166,7 +167,7 @@ func TestSSEConnect(t *testing.T) {
 // TestSSEConversation has a server that asks, notifies and reports progress.
 func TestSSEConversation(t *testing.T) {
 	posted := make(chan string, 8)
-	s := newOldServer(t, "/messages?sessionId=1", func(s *oldServer, w http.ResponseWriter, m *wire.Message) {
+	s := newOldServer(t, "/messages?sessionId=1", func(s *oldServer, w http.ResponseWriter, m *jsonrpc.Message) {
 		w.WriteHeader(http.StatusAccepted)
 		if m.Method != "ask" {
 			posted <- m.Method + string(m.ID) + string(m.Result.Join())
@@ -207,7 +208,7 @@ func TestSSEConversation(t *testing.T) {
 
 func TestSSECancel(t *testing.T) {
 	reached, canceled := make(chan struct{}), make(chan string, 1)
-	s := newOldServer(t, "/messages?sessionId=1", func(_ *oldServer, w http.ResponseWriter, m *wire.Message) {
+	s := newOldServer(t, "/messages?sessionId=1", func(_ *oldServer, w http.ResponseWriter, m *jsonrpc.Message) {
 		w.WriteHeader(http.StatusAccepted)
 		if m.Method == "notifications/cancelled" {
 			canceled <- string(m.Params.Join())
@@ -231,7 +232,7 @@ func TestSSECancel(t *testing.T) {
 
 // TestSSEEnded loses the stream with a call in flight.
 func TestSSEEnded(t *testing.T) {
-	s := newOldServer(t, "/messages?sessionId=1", func(s *oldServer, w http.ResponseWriter, _ *wire.Message) {
+	s := newOldServer(t, "/messages?sessionId=1", func(s *oldServer, w http.ResponseWriter, _ *jsonrpc.Message) {
 		w.WriteHeader(http.StatusAccepted)
 		close(s.end)
 	})
@@ -253,7 +254,7 @@ func TestSSEEnded(t *testing.T) {
 // where the server knows nothing of it any more.
 func TestSSEPostRefused(t *testing.T) {
 	status := http.StatusInternalServerError
-	s := newOldServer(t, "/messages?sessionId=1", func(_ *oldServer, w http.ResponseWriter, _ *wire.Message) { w.WriteHeader(status) })
+	s := newOldServer(t, "/messages?sessionId=1", func(_ *oldServer, w http.ResponseWriter, _ *jsonrpc.Message) { w.WriteHeader(status) })
 	c := s.dial(t, wire.HTTPOptions{})
 	if _, err := c.Call(t.Context(), &wire.Request{Method: "x"}); !isStatus(500)(err) || c.Err() != nil {
 		t.Errorf("got %v, ended by %v", err, c.Err())
@@ -269,7 +270,7 @@ func TestSSETooLarge(t *testing.T) {
 	s := newOldServer(t, "/messages?sessionId=1", onStream)
 	c := s.dial(t, wire.HTTPOptions{MaxMessage: 100_000})
 	_, err := c.Call(t.Context(), &wire.Request{Method: "x", Params: []byte(`{"t":"` + strings.Repeat("x", 200_000) + `"}`)})
-	if !errors.As(err, new(*wire.TooLargeError)) {
+	if !errors.As(err, new(*jsonrpc.TooLargeError)) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := c.Call(t.Context(), &wire.Request{Method: "x", Params: []byte(`{}`)}); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -53,7 +54,7 @@ type Stream struct {
 var _ Client = (*Stream)(nil)
 
 type pending struct {
-	answer   chan *Message // holds one
+	answer   chan *jsonrpc.Message // holds one
 	progress func(tool.Bytes)
 	err      error // set with a nil answer
 }
@@ -143,7 +144,7 @@ func (s *Stream) end(err error) {
 
 // Call implements Client.
 func (s *Stream) Call(ctx context.Context, r *Request) (tool.Bytes, error) {
-	p := &pending{answer: make(chan *Message, 1), progress: r.Progress}
+	p := &pending{answer: make(chan *jsonrpc.Message, 1), progress: r.Progress}
 	s.mu.Lock()
 	if s.err != nil {
 		defer s.mu.Unlock()
@@ -176,7 +177,7 @@ func (s *Stream) sendRequest(ctx context.Context, id int64, r *Request) error {
 		return &SendError{err}
 	}
 	frame := framePool.Get().(*[]byte)
-	head := appendRequest((*frame)[:0], id, r.Method, nil)
+	head := jsonrpc.AppendRequest((*frame)[:0], id, r.Method, nil)
 	if len(params) > 0 {
 		head = append(head[:len(head)-1], `,"params":`...)
 		err = s.out.send(ctx.Done(), head, params, []byte("}\n"))
@@ -204,19 +205,17 @@ func (r *Request) withToken(id int64) ([]byte, error) {
 	if r.Progress == nil {
 		return r.Params, nil
 	}
-	return EditMeta(r.Params, Field{"progressToken", strconv.AppendInt(nil, id, 10)})
+	return jsonrpc.EditMeta(r.Params, jsonrpc.Field{Key: "progressToken", Value: strconv.AppendInt(nil, id, 10)})
 }
 
-func (p *pending) result(s *Stream, m *Message) (tool.Bytes, error) {
+func (p *pending) result(s *Stream, m *jsonrpc.Message) (tool.Bytes, error) {
 	switch {
 	case m == nil && p.err != nil:
 		return nil, p.err
 	case m == nil:
 		return nil, s.Err()
-	case m.Error != nil:
-		return nil, parseError(m.Error)
 	}
-	return m.Result, nil
+	return m.Value()
 }
 
 // forget drops a call and reports whether it was still waited for.
@@ -235,8 +234,8 @@ func (s *Stream) take(id int64) *pending {
 func (s *Stream) tellCanceled(id int64, why error) {
 	params := append([]byte(`{"requestId":`), strconv.AppendInt(nil, id, 10)...)
 	params = append(params, `,"reason":`...)
-	params = append(Quote(params, why.Error()), '}')
-	_ = s.send(closed, appendRequest(nil, 0, "notifications/cancelled", params)) // nobody is left to tell
+	params = append(jsonrpc.Quote(params, why.Error()), '}')
+	_ = s.send(closed, jsonrpc.AppendRequest(nil, 0, "notifications/cancelled", params)) // nobody is left to tell
 }
 
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
@@ -247,42 +246,42 @@ func (s *Stream) send(stop <-chan struct{}, frame []byte) error {
 
 // Notify implements Client.
 func (s *Stream) Notify(ctx context.Context, method string, params []byte) error {
-	return s.send(ctx.Done(), appendRequest(nil, 0, method, params))
+	return s.send(ctx.Done(), jsonrpc.AppendRequest(nil, 0, method, params))
 }
 
 func (s *Stream) notify(method string, params []byte) error {
-	return s.send(s.done, appendRequest(nil, 0, method, params))
+	return s.send(s.done, jsonrpc.AppendRequest(nil, 0, method, params))
 }
 
 func (s *Stream) readAll() error {
-	r := newLineReader(s.o.R, s.o.MaxMessage)
+	r := jsonrpc.NewLineReader(s.o.R, s.o.MaxMessage)
 	for {
-		ln, err := r.next()
+		ln, err := r.Next()
 		switch {
 		case err != nil:
 			return err
-		case ln.err != nil:
+		case ln.Err != nil:
 			s.unreadable(ln)
-		case ln.msg.IsAnswer():
-			s.answered(ln.msg)
-		case ln.msg.IsRequest():
-			s.asked(ln.msg)
+		case ln.Message.IsAnswer():
+			s.answered(ln.Message)
+		case ln.Message.IsRequest():
+			s.asked(ln.Message)
 		default:
-			s.notified(ln.msg)
+			s.notified(ln.Message)
 		}
 	}
 }
 
 // unreadable takes a line that is no message. Where it is an answer that is too
 // large, its call fails.
-func (s *Stream) unreadable(ln line) {
-	head := ln.text.Join()
-	s.o.Garbage(head[:min(len(head), 256)], ln.err)
-	var large *TooLargeError
-	if !errors.As(ln.err, &large) || ln.msg == nil {
+func (s *Stream) unreadable(ln jsonrpc.Line) {
+	head := ln.Text.Join()
+	s.o.Garbage(head[:min(len(head), 256)], ln.Err)
+	var large *jsonrpc.TooLargeError
+	if !errors.As(ln.Err, &large) || ln.Message == nil {
 		return
 	}
-	if p := s.takeRaw(ln.msg.ID); p != nil {
+	if p := s.takeRaw(ln.Message.ID); p != nil {
 		p.err = large
 		p.answer <- nil
 	}
@@ -299,7 +298,7 @@ func (s *Stream) takeRaw(id []byte) *pending {
 	return s.take(n)
 }
 
-func (s *Stream) answered(m *Message) {
+func (s *Stream) answered(m *jsonrpc.Message) {
 	p := s.takeRaw(m.ID)
 	if p == nil {
 		return // late, after its caller gave up, or twice
@@ -307,7 +306,7 @@ func (s *Stream) answered(m *Message) {
 	p.answer <- m
 }
 
-func (s *Stream) notified(m *Message) {
+func (s *Stream) notified(m *jsonrpc.Message) {
 	switch m.Method {
 	case "notifications/progress":
 		if s.progressed(m) {
@@ -324,9 +323,9 @@ func (s *Stream) notified(m *Message) {
 
 // progressed hands progress to the call it belongs to, and reports whether there
 // is one.
-func (s *Stream) progressed(m *Message) bool {
-	var token [1]Span
-	if Members(m.Params, []string{"progressToken"}, token[:]) != nil || !token[0].Found() {
+func (s *Stream) progressed(m *jsonrpc.Message) bool {
+	var token [1]jsonrpc.Span
+	if jsonrpc.Members(m.Params, []string{"progressToken"}, token[:]) != nil || !token[0].Found() {
 		return false
 	}
 	id, err := strconv.ParseInt(string(token[0].In(m.Params).Join()), 10, 64)
@@ -345,19 +344,19 @@ func (s *Stream) progressed(m *Message) bool {
 
 func (s *Stream) exchange() *Exchange { return &Exchange{Session: s.session, notify: s.notify} }
 
-func (s *Stream) asked(m *Message) {
+func (s *Stream) asked(m *jsonrpc.Message) {
 	if m.Method == "ping" {
 		s.reply(m.ID, tool.OneOf([]byte("{}")), nil)
 		return
 	}
 	if s.o.Handler == nil {
-		s.reply(m.ID, nil, Errorf(CodeMethodNotFound, "method %q is not supported", m.Method))
+		s.reply(m.ID, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is not supported", m.Method))
 		return
 	}
 	select {
 	case s.running <- struct{}{}:
 	default:
-		s.reply(m.ID, nil, Errorf(CodeInternal, "more than %d requests at once", maxRunning))
+		s.reply(m.ID, nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "more than %d requests at once", maxRunning))
 		return
 	}
 	ctx, end := s.session.begin(s.session.ctx, m.ID)
@@ -370,12 +369,12 @@ func (s *Stream) asked(m *Message) {
 	})
 }
 
-func (s *Stream) reply(id []byte, result tool.Bytes, e *Error) {
+func (s *Stream) reply(id []byte, result tool.Bytes, e *jsonrpc.Error) {
 	if e != nil {
 		result = tool.OneOf(e.JSON())
 	}
 	parts := make([][]byte, 0, len(result)+2)
-	parts = append(parts, answerHead(nil, id, e != nil))
+	parts = append(parts, jsonrpc.AppendAnswerHead(nil, id, e != nil))
 	parts = append(parts, oneLine(result)...)
 	parts = append(parts, []byte("}\n"))
 	_ = s.out.send(s.done, parts...) // the connection is over: end has its reason

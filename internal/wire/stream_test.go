@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/wire"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -25,7 +26,7 @@ type echo struct {
 	wait chan struct{} // "wait" requests hang until it closes or they are canceled
 }
 
-func (e *echo) Request(ctx context.Context, x *wire.Exchange, m *wire.Message) (tool.Bytes, *wire.Error) {
+func (e *echo) Request(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
 	switch m.Method {
 	case "wait":
 		select {
@@ -40,13 +41,13 @@ func (e *echo) Request(ctx context.Context, x *wire.Exchange, m *wire.Message) (
 			} `json:"_meta"`
 		}
 		if err := json.Unmarshal(m.Params.Join(), &p); err != nil {
-			return nil, wire.Errorf(wire.CodeInvalidParams, "%v", err)
+			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%v", err)
 		}
 		for i := range 3 {
 			_ = x.Notify("notifications/progress", fmt.Appendf(nil, `{"progressToken":%s,"progress":%d}`, p.Meta.Token, i))
 		}
 	case "fail":
-		return nil, wire.Errorf(-32099, "no luck")
+		return nil, jsonrpc.Errorf(-32099, "no luck")
 	}
 	if m.Params == nil {
 		return tool.OneOf([]byte("{}")), nil
@@ -54,7 +55,7 @@ func (e *echo) Request(ctx context.Context, x *wire.Exchange, m *wire.Message) (
 	return m.Params, nil
 }
 
-func (e *echo) Notification(_ *wire.Exchange, m *wire.Message) { e.note(m.Method) }
+func (e *echo) Notification(_ *wire.Exchange, m *jsonrpc.Message) { e.note(m.Method) }
 
 func (e *echo) note(s string) {
 	e.mu.Lock()
@@ -95,7 +96,7 @@ func TestStreamCall(t *testing.T) {
 func TestStreamErrorAnswer(t *testing.T) {
 	c, _ := pair(t, wire.StreamOptions{}, wire.StreamOptions{Handler: &echo{}})
 	_, err := c.Call(t.Context(), &wire.Request{Method: "fail"})
-	e, ok := errors.AsType[*wire.Error](err)
+	e, ok := errors.AsType[*jsonrpc.Error](err)
 	if !ok || e.Code != -32099 || e.Message != "no luck" {
 		t.Fatalf("got %#v", err)
 	}
@@ -202,7 +203,7 @@ func TestStreamGarbage(t *testing.T) {
 		}
 		buf := make([]byte, 4096)
 		n, _ := sr.Read(buf)
-		m, err := wire.Parse(tool.OneOf([]byte(strings.TrimSpace(string(buf[:n])))))
+		m, err := jsonrpc.Parse(tool.OneOf([]byte(strings.TrimSpace(string(buf[:n])))))
 		if err != nil {
 			t.Errorf("request: %v", err)
 			return
@@ -226,7 +227,7 @@ func TestStreamTooLarge(t *testing.T) {
 	c, _ := pair(t, wire.StreamOptions{MaxMessage: 1 << 20}, wire.StreamOptions{Handler: &echo{}})
 	for _, size := range []int{1<<20 + 1, 10 << 20} {
 		_, err := c.Call(t.Context(), &wire.Request{Method: "echo", Params: []byte(`{"t":"` + strings.Repeat("x", size) + `"}`)})
-		if _, ok := errors.AsType[*wire.TooLargeError](err); !ok {
+		if _, ok := errors.AsType[*jsonrpc.TooLargeError](err); !ok {
 			t.Fatalf("%d bytes: %v", size, err)
 		}
 	}

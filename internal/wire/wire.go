@@ -24,6 +24,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -66,9 +67,9 @@ type Request struct {
 type Handler interface {
 	// Request answers a request. ctx ends when the other side cancels it or is
 	// gone; the answer is then dropped.
-	Request(ctx context.Context, x *Exchange, m *Message) (tool.Bytes, *Error)
+	Request(ctx context.Context, x *Exchange, m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error)
 	// Notification takes a notification. It must return quickly.
-	Notification(x *Exchange, m *Message)
+	Notification(x *Exchange, m *jsonrpc.Message)
 }
 
 // An Exchange is how a message came, and the way back beside its answer.
@@ -97,11 +98,3 @@ var ErrClosed = errors.New("connection is closed")
 
 // ErrSessionLost says that the server no longer knows the session (HTTP 404).
 var ErrSessionLost = errors.New("server has lost the session")
-
-// A TooLargeError says that a message was longer than this side takes.
-type TooLargeError struct{ Limit int64 }
-
-// Error names the limit.
-func (e *TooLargeError) Error() string {
-	return "message is larger than the limit of " + formatBytes(e.Limit)
-}

@@ -1,4 +1,16 @@
-package wire
+// Package jsonrpc reads and writes JSON-RPC 2.0 messages whose params, results
+// and errors stay the bytes that they are, and edits such bytes where a member
+// has to be another one. It knows nothing of connections.
+//
+//	m, err := jsonrpc.Parse(tool.OneOf(line))
+//	…
+//	params, err := jsonrpc.Edit(m.Params.Join(), jsonrpc.Field{Key: "name", Value: []byte(`"echo"`)})
+//
+// One scan checks the structure of a text and finds the members that are wanted.
+// All else survives: integers above 2^53, unknown members, the order of keys.
+//
+// See https://www.jsonrpc.org/specification, and RFC 8259 for JSON.
+package jsonrpc
 
 import (
 	"encoding/json"
@@ -25,26 +37,50 @@ func (m *Message) IsRequest() bool { return m.Method != "" && m.ID != nil }
 // IsNotification reports whether m is a notification.
 func (m *Message) IsNotification() bool { return m.Method != "" && m.ID == nil }
 
+// Value returns what an answer gives: its result, or its error as an *Error.
+func (m *Message) Value() (tool.Bytes, error) {
+	if m.Error != nil {
+		return nil, ErrorOf(m.Error)
+	}
+	return m.Result, nil
+}
+
 // IsAnswer reports whether m answers a request.
 func (m *Message) IsAnswer() bool { return m.Method == "" }
 
-// Order matters: scanner captures the first.
+// Order matters: a Scan remembers the value of the first.
 var envelope = []string{"id", "jsonrpc", "method", "params", "result", "error"}
 
 // Parse reads the envelope of one message. It refuses what is not a JSON object,
 // what is not JSON-RPC 2.0, and an envelope that has one of its members twice.
 func Parse(b tool.Bytes) (*Message, error) {
-	s := scanner{keys: envelope}
+	s := Scan{scanner{keys: envelope}}
 	for _, p := range b {
-		if err := s.feed(p); err != nil {
+		if err := s.Feed(p); err != nil {
 			return nil, err
 		}
 	}
-	return s.message(b)
+	return s.Message(b)
 }
 
-// message returns the message that s has read, whose text is b.
-func (s *scanner) message(b tool.Bytes) (*Message, error) {
+// A Scan reads the envelope of one message that comes in pieces.
+type Scan struct{ scanner }
+
+// NewScan returns a scan that also remembers the message's id by itself, so that
+// it is known even where the text is dropped for its length.
+func NewScan() *Scan { return &Scan{scanner{keys: envelope, capture: true}} }
+
+// Feed reads the next piece. After an error there is nothing more to read.
+func (s *Scan) Feed(p []byte) error { return s.feed(p) }
+
+// ID returns the id, of a scan that remembers it, or nil where none was found.
+func (s *Scan) ID() []byte { return s.scalar }
+
+// IsCall reports whether the message names a method, as far as it was read.
+func (s *Scan) IsCall() bool { return s.spans[2].Found() }
+
+// Message returns the message, whose whole text is b: the pieces that were fed.
+func (s *Scan) Message(b tool.Bytes) (*Message, error) {
 	if err := s.finish(); err != nil {
 		return nil, err
 	}
@@ -179,7 +215,8 @@ func (e *Error) JSON() []byte {
 	return b
 }
 
-func parseError(b tool.Bytes) *Error {
+// ErrorOf reads the error of an answer.
+func ErrorOf(b tool.Bytes) *Error {
 	e := &Error{Raw: b.Join()}
 	if err := json.Unmarshal(e.Raw, e); err != nil {
 		// A code that is no integer, or a bare string: show what came.
@@ -188,8 +225,8 @@ func parseError(b tool.Bytes) *Error {
 	return e
 }
 
-// appendRequest appends a request, or a notification where id is 0.
-func appendRequest(dst []byte, id int64, method string, params []byte) []byte {
+// AppendRequest appends a request, or a notification where id is 0.
+func AppendRequest(dst []byte, id int64, method string, params []byte) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0"`...)
 	if id != 0 {
 		dst = append(dst, `,"id":`...)
@@ -204,8 +241,8 @@ func appendRequest(dst []byte, id int64, method string, params []byte) []byte {
 	return append(dst, '}')
 }
 
-// answerHead appends what stands before the value of an answer.
-func answerHead(dst, id []byte, failed bool) []byte {
+// AppendAnswerHead appends what stands before the value of an answer.
+func AppendAnswerHead(dst, id []byte, failed bool) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	if id == nil {
 		id = []byte("null")

@@ -1,4 +1,4 @@
-package wire
+package jsonrpc
 
 import (
 	"bytes"
@@ -10,20 +10,24 @@ import (
 )
 
 const (
-	readSize  = 64 << 10  // one read; a line that fits is copied out of it
-	pieceSize = 256 << 10 // a longer line is read into pieces of this size
+	// ReadSize is the size of one read; a message that fits is copied out of it.
+	ReadSize = 64 << 10
+	// PieceSize is the size of the pieces that a long message is kept in.
+	PieceSize = 256 << 10
 )
 
-// A line is one line of a stream: the message in it, or what was wrong with it.
-type line struct {
-	msg  *Message
-	text tool.Bytes // without the line end; only its head where err is set
-	err  error      // why it is no message; *TooLargeError has msg.ID where it was found
+// A Line is one line of a stream: the message in it, or what was wrong with it.
+type Line struct {
+	// Message is nil where Err is set; but with a *TooLargeError it has the ID,
+	// where one was found.
+	Message *Message
+	Text    tool.Bytes // without the line end; only its head where it was too large
+	Err     error      // why it is no message
 }
 
-// lineReader cuts a stream into lines and scans each as it comes. A line is
+// LineReader cuts a stream into lines and scans each as it comes. A line is
 // copied once, and never moved: a long one is kept in pieces.
-type lineReader struct {
+type LineReader struct {
 	r     io.Reader
 	max   int64
 	buf   []byte
@@ -31,22 +35,24 @@ type lineReader struct {
 	end   int
 }
 
-func newLineReader(r io.Reader, limit int64) *lineReader {
-	return &lineReader{r: r, max: limit, buf: make([]byte, readSize)}
+// NewLineReader returns a reader of the lines of r. A line of more than limit
+// bytes is read over, and told as a *TooLargeError.
+func NewLineReader(r io.Reader, limit int64) *LineReader {
+	return &LineReader{r: r, max: limit, buf: make([]byte, ReadSize)}
 }
 
-// next returns the next line that is not blank. Its error is that of the reader;
-// what is wrong with a line itself is in the line.
-func (l *lineReader) next() (line, error) {
+// Next returns the next line that is not blank. Its error is that of the reader;
+// what is wrong with a line itself is in the Line.
+func (l *LineReader) Next() (Line, error) {
 	for {
 		ln, err := l.read()
-		if err != nil || ln.err != nil || ln.text.Len() > 0 {
+		if err != nil || ln.Err != nil || ln.Text.Len() > 0 {
 			return ln, err
 		}
 	}
 }
 
-func (l *lineReader) read() (line, error) {
+func (l *LineReader) read() (Line, error) {
 	// The usual case: the whole line is in the buffer, or comes with the next read.
 	for {
 		if i := bytes.IndexByte(l.buf[l.begin:l.end], '\n'); i >= 0 {
@@ -73,45 +79,45 @@ func (l *lineReader) read() (line, error) {
 			l.end = 0
 			return l.short(p), nil // the last line has no end
 		}
-		return line{}, err
+		return Line{}, err
 	}
 }
 
-func (l *lineReader) short(p []byte) line {
+func (l *LineReader) short(p []byte) Line {
 	if len(p) == 0 {
-		return line{}
+		return Line{}
 	}
 	text := tool.OneOf(bytes.Clone(p))
 	if int64(len(p)) > l.max {
 		return l.tooLarge(text)
 	}
 	m, err := Parse(text)
-	return line{msg: m, text: text, err: err}
+	return Line{Message: m, Text: text, Err: err}
 }
 
-func (l *lineReader) tooLarge(head tool.Bytes) line {
-	s := scanner{keys: envelope, capture: true}
+func (l *LineReader) tooLarge(head tool.Bytes) Line {
+	s := NewScan()
 	for _, p := range head {
-		if s.feed(p) != nil {
+		if s.Feed(p) != nil {
 			break
 		}
 	}
-	return line{msg: &Message{ID: s.scalar}, text: head, err: &TooLargeError{l.max}}
+	return Line{Message: &Message{ID: s.ID()}, Text: head, Err: &TooLargeError{l.max}}
 }
 
 // long reads a line that fills the buffer and goes on.
-func (l *lineReader) long() (line, error) {
+func (l *LineReader) long() (Line, error) {
 	var (
-		s     = scanner{keys: envelope, capture: true}
+		s     = NewScan()
 		text  = tool.OneOf(bytes.Clone(l.buf[:l.end]))
 		total = int64(l.end)
-		err   = s.feed(text[0])
+		err   = s.Feed(text[0])
 		piece []byte
 	)
 	l.begin, l.end = 0, 0
 	for ended := false; !ended; {
 		if len(piece) == cap(piece) {
-			piece = make([]byte, 0, pieceSize)
+			piece = make([]byte, 0, PieceSize)
 			if total <= l.max {
 				text = append(text, nil)
 			}
@@ -119,7 +125,7 @@ func (l *lineReader) long() (line, error) {
 		n, rerr := l.r.Read(piece[len(piece):cap(piece)])
 		if n == 0 && rerr != nil {
 			if !errors.Is(rerr, io.EOF) {
-				return line{}, rerr
+				return Line{}, rerr
 			}
 			break
 		}
@@ -131,7 +137,7 @@ func (l *lineReader) long() (line, error) {
 		piece = piece[:len(piece)+len(p)]
 		total += int64(len(p))
 		if err == nil {
-			err = s.feed(p)
+			err = s.Feed(p)
 		}
 		if total > l.max {
 			text = text[:1] // dropped but for its head
@@ -141,21 +147,29 @@ func (l *lineReader) long() (line, error) {
 		text[len(text)-1] = piece
 	}
 	if total > l.max {
-		return line{msg: &Message{ID: s.scalar}, text: text, err: &TooLargeError{l.max}}, nil
+		return Line{Message: &Message{ID: s.ID()}, Text: text, Err: &TooLargeError{l.max}}, nil
 	}
 	if err != nil {
-		return line{text: text, err: err}, nil
+		return Line{Text: text, Err: err}, nil
 	}
-	m, err := s.message(text)
-	return line{msg: m, text: text, err: err}, nil
+	m, err := s.Message(text)
+	return Line{Message: m, Text: text, Err: err}, nil
 }
 
 // keep puts back what was read beyond the line.
-func (l *lineReader) keep(p []byte) {
+func (l *LineReader) keep(p []byte) {
 	if len(p) > len(l.buf) {
 		l.buf = make([]byte, len(p))
 	}
 	l.begin, l.end = 0, copy(l.buf, p)
+}
+
+// A TooLargeError says that a message was longer than this side takes.
+type TooLargeError struct{ Limit int64 }
+
+// Error names the limit.
+func (e *TooLargeError) Error() string {
+	return "message is larger than the limit of " + formatBytes(e.Limit)
 }
 
 func formatBytes(n int64) string {

@@ -1,11 +1,11 @@
-package wire_test
+package jsonrpc_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 
-	"github.com/tenon-mcp/tenon/internal/wire"
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -21,8 +21,8 @@ func TestMembers(t *testing.T) {
 	} {
 		for cut := range len(c.in) + 1 { // in every pair of pieces
 			b := tool.Bytes{[]byte(c.in[:cut]), []byte(c.in[cut:])}
-			var spans [3]wire.Span
-			if err := wire.Members(b, keys, spans[:]); err != nil {
+			var spans [3]jsonrpc.Span
+			if err := jsonrpc.Members(b, keys, spans[:]); err != nil {
 				t.Fatalf("%s cut at %d: %v", c.in, cut, err)
 			}
 			if got := string(spans[0].In(b).Join()); got != c.name {
@@ -42,8 +42,8 @@ func TestMembersRefuses(t *testing.T) {
 		`{"name":1,"name":2}`, `{"name":1,"n\u0061me":2}`,
 		strings.Repeat(`{"a":`, 600) + `1` + strings.Repeat(`}`, 600),
 	} {
-		var spans [1]wire.Span
-		if err := wire.Members(tool.OneOf([]byte(in)), []string{"name"}, spans[:]); err == nil {
+		var spans [1]jsonrpc.Span
+		if err := jsonrpc.Members(tool.OneOf([]byte(in)), []string{"name"}, spans[:]); err == nil {
 			t.Errorf("%.40s is accepted", in)
 		}
 	}
@@ -52,24 +52,24 @@ func TestMembersRefuses(t *testing.T) {
 func TestEdit(t *testing.T) {
 	for _, c := range []struct {
 		in     string
-		fields []wire.Field
+		fields []jsonrpc.Field
 		want   string
 	}{
-		{`{"name":"s__t","arguments":{"n":9007199254740993}}`, []wire.Field{{"name", []byte(`"t"`)}}, `{"name":"t","arguments":{"n":9007199254740993}}`},
-		{``, []wire.Field{{"a", []byte(`1`)}}, `{"a":1}`},
-		{`{ }`, []wire.Field{{"a", []byte(`1`)}, {"b", []byte(`2`)}}, `{ "a":1,"b":2}`},
-		{`{"b":0,"x": [1] ,"a":0}`, []wire.Field{{"a", []byte(`1`)}, {"b", []byte(`2`)}, {"c", []byte(`3`)}}, `{"b":2,"x": [1] ,"a":1,"c":3}`},
+		{`{"name":"s__t","arguments":{"n":9007199254740993}}`, []jsonrpc.Field{{"name", []byte(`"t"`)}}, `{"name":"t","arguments":{"n":9007199254740993}}`},
+		{``, []jsonrpc.Field{{"a", []byte(`1`)}}, `{"a":1}`},
+		{`{ }`, []jsonrpc.Field{{"a", []byte(`1`)}, {"b", []byte(`2`)}}, `{ "a":1,"b":2}`},
+		{`{"b":0,"x": [1] ,"a":0}`, []jsonrpc.Field{{"a", []byte(`1`)}, {"b", []byte(`2`)}, {"c", []byte(`3`)}}, `{"b":2,"x": [1] ,"a":1,"c":3}`},
 	} {
-		got, err := wire.Edit([]byte(c.in), c.fields...)
+		got, err := jsonrpc.Edit([]byte(c.in), c.fields...)
 		if err != nil || string(got) != c.want {
 			t.Errorf("Edit(%s) = %s, %v; want %s", c.in, got, err, c.want)
 		}
 	}
-	got, err := wire.EditMeta([]byte(`{"a":1,"_meta":{"progressToken":"mine","k":2}}`), wire.Field{"progressToken", []byte(`7`)})
+	got, err := jsonrpc.EditMeta([]byte(`{"a":1,"_meta":{"progressToken":"mine","k":2}}`), jsonrpc.Field{"progressToken", []byte(`7`)})
 	if want := `{"a":1,"_meta":{"progressToken":7,"k":2}}`; err != nil || string(got) != want {
 		t.Errorf("EditMeta = %s, %v; want %s", got, err, want)
 	}
-	if _, err := wire.EditMeta([]byte(`{"_meta":1}`)); err == nil {
+	if _, err := jsonrpc.EditMeta([]byte(`{"_meta":1}`)); err == nil {
 		t.Error("a _meta that is no object is accepted")
 	}
 }
@@ -84,9 +84,9 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(s), 3)
 	}
 	f.Fuzz(func(t *testing.T, in []byte, cut int) {
-		m, err := wire.Parse(tool.OneOf(in))
+		m, err := jsonrpc.Parse(tool.OneOf(in))
 		if cut = min(max(cut, 0), len(in)); cut >= 0 {
-			m2, err2 := wire.Parse(tool.Bytes{in[:cut], in[cut:]})
+			m2, err2 := jsonrpc.Parse(tool.Bytes{in[:cut], in[cut:]})
 			if (err == nil) != (err2 == nil) {
 				t.Fatalf("whole: %v, in two pieces: %v", err, err2)
 			}
@@ -121,7 +121,7 @@ func BenchmarkParse(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := wire.Parse(in); err != nil {
+				if _, err := jsonrpc.Parse(in); err != nil {
 					b.Fatal(err)
 				}
 			}
