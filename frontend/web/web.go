@@ -61,10 +61,7 @@ type Options struct {
 	// reads further gets an *http.MaxBytesError.
 	MaxBodyBytes int64
 	// Grace bounds how long a stop waits for answers in progress; 0 is DefaultGrace.
-	Grace time.Duration
-	// OnStop, if set, is called once when the stop begins: it ends streams that
-	// this package cannot tell from calls. It must return quickly.
-	OnStop func()
+	Grace  time.Duration
 	Logger *slog.Logger // nil discards
 }
 
@@ -128,9 +125,6 @@ func (s *Server) Run(ctx context.Context) error {
 		_ = srv.Close() // nothing is left to wait for
 		return fmt.Errorf("serve %s: %w", s.Addr(), err)
 	case <-ctx.Done():
-	}
-	if s.o.OnStop != nil {
-		s.o.OnStop()
 	}
 	if shutdown(base, srv, s.o.Grace) {
 		return nil

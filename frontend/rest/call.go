@@ -1,0 +1,265 @@
+package rest
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// maxBatch bounds the calls of one batch.
+const maxBatch = 1000
+
+// caller is who calls over REST in this version: whoever reaches the listener.
+var caller = tool.Caller{Via: "rest"}
+
+func (a *api) call(r *http.Request) (response, error) {
+	body, err := readBody(r)
+	if err != nil {
+		return response{}, err
+	}
+	c, err := DecodeCall(body, "")
+	if err != nil {
+		return response{}, err
+	}
+	a.complete(&c, r)
+	return resultOf(a.gw.Call(r.Context(), c))
+}
+
+// resultOf spares the hot path the second pass over the bytes that json.Marshal
+// makes after MarshalJSON.
+func resultOf(res *tool.Result) (response, error) {
+	b, err := res.MarshalJSON()
+	return response{typeJSON, b}, err
+}
+
+func (a *api) batch(r *http.Request) (response, error) {
+	body, err := readBody(r)
+	if err != nil {
+		return response{}, err
+	}
+	calls, err := DecodeBatch(body)
+	if err != nil {
+		return response{}, err
+	}
+	for i := range calls {
+		a.complete(&calls[i], r)
+	}
+	return jsonOf(batchResults{a.gw.CallBatch(r.Context(), calls)})
+}
+
+type batchResults struct {
+	Results []*tool.Result `json:"results"`
+}
+
+// complete adds what the request says of the call beside its body. The body goes
+// first. A call without a server may use a flat name, as the tools have it in the
+// formats of model APIs.
+func (a *api) complete(c *tool.Call, r *http.Request) {
+	c.Caller = caller
+	c.Session = cmp.Or(c.Session, r.Header.Get("X-Tenon-Session"))
+	c.Task = cmp.Or(c.Task, r.Header.Get("X-Tenon-Task"))
+	c.Skill = cmp.Or(c.Skill, r.Header.Get("X-Tenon-Skill"))
+	if c.Server != "" {
+		return
+	}
+	if t, ok := a.gw.Offered().Lookup(c.Tool); ok {
+		c.Server, c.Tool = t.Server, t.Name
+		return
+	}
+	// A server that has not been started yet offers nothing yet.
+	if server, name, ok := strings.Cut(c.Tool, "__"); ok && server != "" && name != "" {
+		c.Server, c.Tool = server, name
+	}
+}
+
+// maxPrealloc bounds what is allocated on the word of a client.
+const maxPrealloc = 1 << 20
+
+func readBody(r *http.Request) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(int(min(max(r.ContentLength, 0), maxPrealloc)) + bytes.MinRead)
+	_, err := b.ReadFrom(r.Body)
+	if _, over := errors.AsType[*http.MaxBytesError](err); over {
+		return nil, err
+	}
+	if err != nil {
+		return nil, &Error{Text: "the body did not arrive in time, or not in whole", Kind: tool.Invalid, status: http.StatusRequestTimeout}
+	}
+	return b.Bytes(), nil
+}
+
+// DecodeCall reads the JSON of one call: an object with tool, and where wanted
+// server, arguments, session, skill, task_id and timeout. The error is an *Error
+// of kind Invalid that names the place of the mistake, below the JSON pointer at.
+// The arguments alias body.
+func DecodeCall(body []byte, at string) (tool.Call, error) {
+	var members map[string]json.RawMessage
+	if err := decodeObject(body, at, &members); err != nil {
+		return tool.Call{}, err
+	}
+	var c tool.Call
+	var wrong *Error
+	for key, value := range members {
+		// Of several mistakes it is always the same one that is told.
+		where := at + "/" + pointerToken(key)
+		if err := setMember(&c, key, value); err != nil && (wrong == nil || where < wrong.Where) {
+			wrong = invalid(where, err)
+		}
+	}
+	if wrong != nil {
+		return tool.Call{}, wrong
+	}
+	if c.Tool == "" {
+		return tool.Call{}, invalid(at+"/tool", errors.New("is missing"))
+	}
+	return c, nil
+}
+
+// decodeObject reads body, which must be one JSON object, into its members.
+func decodeObject(body []byte, at string, members *map[string]json.RawMessage) error {
+	err := json.Unmarshal(body, members)
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return invalid(at, fmt.Errorf("the body is no JSON: %w, at byte %d", e, e.Offset))
+	}
+	if err != nil || *members == nil {
+		return invalid(at, fmt.Errorf("must be an object, not %s", typeName(body)))
+	}
+	return nil
+}
+
+func setMember(c *tool.Call, key string, value json.RawMessage) error {
+	switch key {
+	case "server":
+		return setString(&c.Server, value)
+	case "tool":
+		return setString(&c.Tool, value)
+	case "session":
+		return setString(&c.Session, value)
+	case "skill":
+		return setString(&c.Skill, value)
+	case "task_id":
+		return setString(&c.Task, value)
+	case "arguments":
+		return setArguments(c, value)
+	case "timeout":
+		return setTimeout(c, value)
+	}
+	return errors.New("is no member of a call; known: server, tool, arguments, session, skill, task_id, timeout")
+}
+
+func setString(s *string, value json.RawMessage) error {
+	if json.Unmarshal(value, s) != nil {
+		return fmt.Errorf("must be a string, not %s", typeName(value))
+	}
+	return nil
+}
+
+func setArguments(c *tool.Call, value json.RawMessage) error {
+	switch value[0] {
+	case '{':
+		c.Arguments = value
+		return nil
+	case 'n':
+		return nil
+	case '"':
+		return errors.New("must be an object, not a string; where a model wrote the arguments as text, parse that text first")
+	}
+	return fmt.Errorf("must be an object, not %s", typeName(value))
+}
+
+// setTimeout takes a duration such as "30s", or a number of seconds.
+func setTimeout(c *tool.Call, value json.RawMessage) error {
+	var text string
+	switch {
+	case value[0] == 'n':
+		return nil
+	case value[0] == '"':
+		if err := json.Unmarshal(value, &text); err != nil {
+			return err
+		}
+	case typeName(value) == "a number":
+		text = string(value) + "s"
+	default:
+		return fmt.Errorf(`must be a duration such as "30s", or a number of seconds, not %s`, typeName(value))
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return fmt.Errorf(`must be a duration above zero such as "30s", or a number of seconds, not %s`, value)
+	}
+	c.Timeout = d
+	return nil
+}
+
+// DecodeBatch reads the JSON of a batch: {"calls": […]}. Its errors are those of
+// DecodeCall. One call that is none makes the whole no batch: then nothing runs.
+func DecodeBatch(body []byte) ([]tool.Call, error) {
+	var members map[string]json.RawMessage
+	if err := decodeObject(body, "", &members); err != nil {
+		return nil, err
+	}
+	for key := range members {
+		if key != "calls" {
+			return nil, invalid("/"+pointerToken(key), errors.New("is no member of a batch; known: calls"))
+		}
+	}
+	var raw []json.RawMessage
+	if list, ok := members["calls"]; !ok {
+		return nil, invalid("/calls", errors.New("is missing"))
+	} else if err := json.Unmarshal(list, &raw); err != nil || raw == nil {
+		return nil, invalid("/calls", fmt.Errorf("must be an array, not %s", typeName(list)))
+	}
+	return decodeCalls(raw)
+}
+
+func decodeCalls(raw []json.RawMessage) ([]tool.Call, error) {
+	if len(raw) > maxBatch {
+		return nil, invalid("/calls", fmt.Errorf("holds %d calls; a batch holds at most %d", len(raw), maxBatch))
+	}
+	calls := make([]tool.Call, len(raw))
+	for i, r := range raw {
+		c, err := DecodeCall(r, "/calls/"+strconv.Itoa(i))
+		if err != nil {
+			return nil, err
+		}
+		calls[i] = c
+	}
+	return calls, nil
+}
+
+func invalid(where string, err error) *Error {
+	return &Error{Text: err.Error(), Kind: tool.Invalid, Where: where}
+}
+
+// pointerToken escapes a key for a JSON pointer.
+func pointerToken(key string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+}
+
+// typeName names the type of a JSON value for a person.
+func typeName(value []byte) string {
+	value = bytes.TrimSpace(value)
+	if len(value) == 0 {
+		return "nothing"
+	}
+	switch value[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "true or false"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}

@@ -1,0 +1,275 @@
+package rest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	tenon "github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// A Client speaks to a running gateway. It is safe for concurrent use. Errors
+// are an *Error where the gateway answered with one, and a *tool.Error where it
+// could not be asked; both have a kind. Close it.
+type Client struct {
+	base string
+	http *http.Client
+}
+
+// answerGrace is how much longer than the timeout of a call the client waits for
+// the gateway to say that it passed.
+const answerGrace = 10 * time.Second
+
+// NewClient returns a client of the gateway at a URL such as
+// http://127.0.0.1:8400; that of its REST API or of its MCP endpoint will do.
+func NewClient(gateway string) (*Client, error) {
+	u, err := url.Parse(gateway)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, &tool.Error{Kind: tool.Invalid, Text: fmt.Sprintf("%q is not the URL of a gateway, such as http://127.0.0.1:8400", gateway)}
+	}
+	base := strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/")
+	base = strings.TrimSuffix(strings.TrimSuffix(base, "/mcp"), Prefix)
+	return &Client{base: base + Prefix, http: &http.Client{Transport: &http.Transport{
+		// A gateway is on this machine, or behind a tunnel: no proxy stands between.
+		DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+	}}}, nil
+}
+
+// Close closes the connections that are kept for later requests.
+func (c *Client) Close() error {
+	c.http.CloseIdleConnections()
+	return nil
+}
+
+// Status returns the state of each server.
+func (c *Client) Status(ctx context.Context) ([]tool.ServerStatus, error) {
+	var out serverList
+	err := c.get(ctx, "/servers", nil, &out)
+	return out.Servers, err
+}
+
+// Tools returns what the pool offers.
+func (c *Client) Tools(ctx context.Context, o tenon.ListOptions) (tool.Listing, error) {
+	var in struct {
+		Servers []struct {
+			Name  string      `json:"name"`
+			State tool.State  `json:"state"`
+			Error string      `json:"error"`
+			Tools []toolShown `json:"tools"`
+		} `json:"servers"`
+	}
+	if err := c.get(ctx, "/tools", url.Values{"server": one(o.Server)}, &in); err != nil {
+		return tool.Listing{}, err
+	}
+	out := tool.Listing{Servers: make([]tool.ServerTools, len(in.Servers))}
+	for i, s := range in.Servers {
+		out.Servers[i] = tool.ServerTools{Name: s.Name, State: s.State, Error: s.Error, Tools: make([]tool.Tool, len(s.Tools))}
+		for j, t := range s.Tools {
+			out.Servers[i].Tools[j] = tool.Tool{
+				ID: tool.ID{Server: s.Name, Name: t.Name}, Title: t.Title, Description: t.Description,
+				Schema: t.Schema, Output: t.Output, Annotations: t.Annotations, Meta: t.Meta,
+			}
+		}
+	}
+	return out, nil
+}
+
+// toolShown is a tool.Tool as the listing shows it. The whole tool object of its
+// server is only in the format mcp.
+type toolShown struct {
+	Name        string          `json:"name"`
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	Schema      json.RawMessage `json:"schema"`
+	Output      json.RawMessage `json:"output_schema"`
+	Annotations json.RawMessage `json:"annotations"`
+	Meta        tool.Meta       `json:"meta"`
+}
+
+// Rendered returns what the pool offers in a format.
+func (c *Client) Rendered(ctx context.Context, o tenon.ListOptions, f Format) ([]byte, error) {
+	return c.do(ctx, http.MethodGet, "/tools?"+url.Values{"server": one(o.Server), "format": {string(f)}}.Encode(), nil)
+}
+
+// Find returns the tools that fit words, best first.
+func (c *Client) Find(ctx context.Context, words string, limit int) ([]tenon.Match, error) {
+	var out matchList
+	err := c.get(ctx, "/tools/search", url.Values{"q": {words}, "limit": {strconv.Itoa(limit)}}, &out)
+	return out.Matches, err
+}
+
+// Calls returns the last calls, newest first, and at most limit of them.
+func (c *Client) Calls(ctx context.Context, limit int) ([]tenon.CallRecord, error) {
+	var out callList
+	err := c.get(ctx, "/calls", url.Values{"limit": {strconv.Itoa(limit)}}, &out)
+	return out.Calls, err
+}
+
+// CallRecord returns the record of one call.
+func (c *Client) CallRecord(ctx context.Context, id string) (tenon.CallRecord, error) {
+	var out tenon.CallRecord
+	err := c.get(ctx, "/calls/"+url.PathEscape(id), nil, &out)
+	return out, err
+}
+
+// callBody is a tool.Call as the API takes it.
+type callBody struct {
+	tool.Call
+	Timeout string `json:"timeout,omitempty"`
+}
+
+func bodyOf(c tool.Call) callBody {
+	b := callBody{Call: c}
+	if c.Timeout > 0 {
+		b.Timeout = c.Timeout.String()
+	}
+	return b
+}
+
+// Call carries out one call on the gateway. It always returns a result, which
+// holds an error where the gateway could not be asked.
+func (c *Client) Call(ctx context.Context, call tool.Call) *tool.Result {
+	begun := time.Now()
+	ctx, cancel := limited(ctx, call.Timeout)
+	defer cancel()
+	var res tool.Result
+	if err := c.post(ctx, "/calls", bodyOf(call), &res); err != nil {
+		return failure(call, begun, err)
+	}
+	return &res
+}
+
+// CallBatch carries out many calls on the gateway and returns a result for each,
+// in their order.
+func (c *Client) CallBatch(ctx context.Context, calls []tool.Call) []*tool.Result {
+	begun := time.Now()
+	bodies := make([]callBody, len(calls))
+	for i, call := range calls {
+		bodies[i] = bodyOf(call)
+	}
+	var out batchResults
+	err := c.post(ctx, "/calls/batch", map[string]any{"calls": bodies}, &out)
+	if err == nil && len(out.Results) == len(calls) {
+		return out.Results
+	}
+	if err == nil {
+		err = fmt.Errorf("%d results for %d calls", len(out.Results), len(calls))
+	}
+	results := make([]*tool.Result, len(calls))
+	for i, call := range calls {
+		results[i] = failure(call, begun, err)
+	}
+	return results
+}
+
+// limited bounds how long a call with a timeout of its own is waited for.
+func limited(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, timeout+answerGrace)
+}
+
+// failure is the result of a call that the gateway gave none for.
+func failure(call tool.Call, begun time.Time, err error) *tool.Result {
+	return &tool.Result{
+		Server: call.Server, Tool: call.Tool, Kind: tool.KindOf(err), Message: err.Error(),
+		Elapsed: time.Since(begun), Err: err,
+	}
+}
+
+func one(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
+func (c *Client) get(ctx context.Context, path string, q url.Values, out any) error {
+	if enc := q.Encode(); enc != "" {
+		path += "?" + enc
+	}
+	b, err := c.do(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	return c.decode(b, out)
+}
+
+func (c *Client) post(ctx context.Context, path string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return &tool.Error{Kind: tool.Invalid, Text: "The call is no JSON: " + err.Error(), Err: err}
+	}
+	b, err := c.do(ctx, http.MethodPost, path, body)
+	if err != nil {
+		return err
+	}
+	return c.decode(b, out)
+}
+
+func (c *Client) decode(b []byte, out any) error {
+	if err := json.Unmarshal(b, out); err != nil {
+		return &tool.Error{Kind: tool.Internal, Text: c.base + " answered something else than a gateway of this version does.", Err: err}
+	}
+	return nil
+}
+
+// do sends one request and returns the body of an answer of status 200.
+func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", typeJSON)
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.lost(method, err)
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, c.lost(method, err)
+	}
+	if res.StatusCode == http.StatusOK {
+		return answer, nil
+	}
+	var e Error
+	if json.Unmarshal(answer, &e) != nil || e.Text == "" {
+		return nil, &tool.Error{Kind: tool.Unavailable, Text: fmt.Sprintf("%s answered %s, as no gateway does. Is it another server?", c.base, res.Status)}
+	}
+	e.status = res.StatusCode
+	return nil, &e
+}
+
+// lost says what it means that a request brought no answer.
+func (c *Client) lost(method string, err error) error {
+	var dial *net.OpError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return &tool.Error{Kind: tool.Canceled, Text: "The call was canceled.", Err: err}
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return &tool.Error{
+			Kind: tool.Unavailable, Err: err,
+			Text: "No gateway answers at " + c.base + ": " + dial.Error() + ". Is tenon serve running there?",
+		}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &tool.Error{Kind: tool.Timeout, Text: "The gateway did not answer in time.", Err: err}
+	case method == http.MethodPost:
+		return &tool.Error{
+			Kind: tool.OutcomeUnknown, Err: err,
+			Text: "The connection to the gateway broke before its answer. The call may have been carried out: look before you repeat it.",
+		}
+	}
+	return &tool.Error{Kind: tool.Unavailable, Text: "The connection to the gateway broke: " + err.Error(), Err: err}
+}

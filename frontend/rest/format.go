@@ -1,0 +1,214 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+
+	tenon "github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// A Format is a form in which the tools of the pool are shown. The last four are
+// the member "tools" of a request to that API, as one JSON object; a tool has its
+// flat name there, server__tool, by which it can be called without naming its
+// server.
+type Format string
+
+// The formats.
+const (
+	Table     Format = "table"     // text for a person
+	Prompt    Format = "prompt"    // text for the system prompt of a model
+	MCP       Format = "mcp"       // the tools as their servers sent them
+	OpenAI    Format = "openai"    // Chat Completions
+	Anthropic Format = "anthropic" // Messages
+	Gemini    Format = "gemini"    // generateContent
+)
+
+// Formats lists all formats.
+func Formats() []Format { return []Format{Table, Prompt, MCP, OpenAI, Anthropic, Gemini} }
+
+// Render shows a listing in a format. The offer gives the tools their flat names.
+// Schemas are shown as they came but for what an API is known to refuse: OpenAI
+// and Anthropic want an object without a choice (anyOf, oneOf, allOf, not, enum)
+// at the top, OpenAI wants its properties named even if there are none, Gemini
+// does not know $schema. The gateway still checks the arguments of a call against
+// the whole schema. Servers that failed have a place only in the two texts.
+func Render(l tool.Listing, offer tenon.Offer, f Format) ([]byte, error) {
+	declare := declarations[f]
+	switch {
+	case f == Table:
+		return TableOf(l, 0), nil
+	case f == Prompt:
+		return promptOf(l), nil
+	case declare == nil:
+		return nil, &Error{Text: fmt.Sprintf("there is no format %q; known: %s", f, names(Formats())), Kind: tool.Invalid}
+	}
+	flat := map[tool.ID]string{}
+	for name, t := range offer.All {
+		flat[t.ID] = name
+	}
+	declared := []json.RawMessage{}
+	for _, s := range l.Servers {
+		for i := range s.Tools {
+			name, ok := flat[s.Tools[i].ID]
+			if !ok {
+				continue // gone since it was listed
+			}
+			d, err := declare(name, &s.Tools[i])
+			if err != nil {
+				return nil, fmt.Errorf("tool %s: %w", s.Tools[i].ID, err)
+			}
+			declared = append(declared, d)
+		}
+	}
+	if f == Gemini {
+		return marshal(map[string]any{"tools": []any{map[string]any{"functionDeclarations": declared}}})
+	}
+	return marshal(map[string]any{"tools": declared})
+}
+
+// declarations make the object that an API takes for one tool.
+var declarations = map[Format]func(name string, t *tool.Tool) (json.RawMessage, error){
+	MCP: func(name string, t *tool.Tool) (json.RawMessage, error) {
+		o, err := parseObject(t.Raw)
+		if err != nil {
+			return nil, err
+		}
+		quoted, err := marshal(name)
+		return o.with("name", quoted).bytes(), err
+	},
+	OpenAI: func(name string, t *tool.Tool) (json.RawMessage, error) {
+		schema := schemaOf(t).without(choices...)
+		if !slices.ContainsFunc(schema, func(m member) bool { return m.key == "properties" }) {
+			schema = schema.with("properties", json.RawMessage("{}"))
+		}
+		type function struct {
+			Name        string          `json:"name"`
+			Description string          `json:"description,omitempty"`
+			Parameters  json.RawMessage `json:"parameters"`
+		}
+		return marshal(struct {
+			Type     string   `json:"type"`
+			Function function `json:"function"`
+		}{"function", function{name, t.Description, schema.bytes()}})
+	},
+	Anthropic: func(name string, t *tool.Tool) (json.RawMessage, error) {
+		return marshal(struct {
+			Name        string          `json:"name"`
+			Description string          `json:"description,omitempty"`
+			InputSchema json.RawMessage `json:"input_schema"`
+		}{name, t.Description, schemaOf(t).without(choices...).bytes()})
+	},
+	Gemini: func(name string, t *tool.Tool) (json.RawMessage, error) {
+		return marshal(struct {
+			Name        string          `json:"name"`
+			Description string          `json:"description,omitempty"`
+			Parameters  json.RawMessage `json:"parametersJsonSchema"`
+		}{name, t.Description, schemaOf(t).without("$schema").bytes()})
+	},
+}
+
+// choices are what some APIs refuse at the top of a schema.
+var choices = []string{"anyOf", "oneOf", "allOf", "not", "enum"}
+
+// schemaOf returns the input schema of a tool; any object where it has none.
+func schemaOf(t *tool.Tool) object {
+	o, err := parseObject(t.Schema)
+	if err != nil {
+		return object{{"type", json.RawMessage(`"object"`)}}
+	}
+	return o
+}
+
+// promptOf explains the tools to a model. Descriptions are indented, so that none
+// can look like a heading of this text.
+func promptOf(l tool.Listing) []byte {
+	var b bytes.Buffer
+	b.WriteString("These tools can be called. They are grouped by server; a call names the server, the tool, " +
+		"and arguments that fit the tool's JSON schema.\n")
+	for _, s := range l.Servers {
+		fmt.Fprintf(&b, "\n## Server name: %s\n", s.Name)
+		if s.Error != "" {
+			fmt.Fprintf(&b, "error: %s\n", oneLine(s.Error))
+		}
+		for _, t := range s.Tools {
+			fmt.Fprintf(&b, "### Tool name: %s\n", t.Name)
+			if d := strings.TrimSpace(printable(t.Description)); d != "" {
+				fmt.Fprintf(&b, "Description:\n  %s\n", strings.ReplaceAll(d, "\n", "\n  "))
+			}
+			fmt.Fprintf(&b, "Input JSON schema: %s\n", schemaOf(&t).bytes())
+		}
+	}
+	return b.Bytes()
+}
+
+// TableOf shows the tools as a table with the first line of each description.
+// Lines are cut to width, in characters, where it is not 0.
+func TableOf(l tool.Listing, width int) []byte {
+	rows := [][]string{{"SERVER", "TOOL", "DESCRIPTION"}}
+	for _, s := range l.Servers {
+		for _, t := range s.Tools {
+			first, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
+			rows = append(rows, []string{s.Name, t.Name, first})
+		}
+		switch {
+		case s.Error != "":
+			rows = append(rows, []string{s.Name, "-", string(s.State) + ": " + s.Error})
+		case len(s.Tools) == 0:
+			rows = append(rows, []string{s.Name, "-", string(s.State) + ": offers no tools"})
+		}
+	}
+	return AlignedTable(rows, width)
+}
+
+// AlignedTable lays out rows of cells, the first row being the heads, and cuts
+// lines to width where it is not 0. Foreign text in cells cannot reach the
+// terminal as more than text of one line.
+func AlignedTable(rows [][]string, width int) []byte {
+	var aligned bytes.Buffer
+	w := tabwriter.NewWriter(&aligned, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for i, c := range row {
+			cells[i] = oneLine(c)
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	_ = w.Flush() // to memory
+	var b bytes.Buffer
+	for line := range strings.Lines(aligned.String()) {
+		line = strings.TrimRight(line, " \n")
+		if r := []rune(line); width > 0 && len(r) > width {
+			line = string(r[:width-1]) + "…"
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.Bytes()
+}
+
+// oneLine folds white space, and drops what is not printable.
+func oneLine(s string) string { return strings.Join(strings.Fields(printable(s)), " ") }
+
+// printable returns s without control characters, such as the escape sequences
+// of a terminal, but with its line ends and tabs.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) || unicode.IsSpace(r) && !unicode.IsControl(r) {
+			return r
+		}
+		return -1
+	}, s)
+}
+
+func names(formats []Format) string {
+	texts := make([]string, len(formats))
+	for i, f := range formats {
+		texts[i] = string(f)
+	}
+	return strings.Join(texts, ", ")
+}

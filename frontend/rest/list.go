@@ -1,0 +1,133 @@
+package rest
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	tenon "github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+type serverList struct {
+	Servers []tool.ServerStatus `json:"servers"`
+}
+
+func (a *api) servers(r *http.Request) (response, error) {
+	if _, err := query(r); err != nil {
+		return response{}, err
+	}
+	return jsonOf(serverList{a.gw.Status()})
+}
+
+func (a *api) tools(r *http.Request) (response, error) {
+	q, err := query(r, "server", "format")
+	if err != nil {
+		return response{}, err
+	}
+	listing, err := a.gw.Tools(r.Context(), tenon.ListOptions{Server: q.Get("server")})
+	if err != nil {
+		return response{}, err
+	}
+	format := Format(q.Get("format"))
+	if format == "" {
+		return jsonOf(listing)
+	}
+	body, err := Render(listing, a.gw.Offered(), format)
+	if err != nil {
+		return response{}, err
+	}
+	if format == Table || format == Prompt {
+		return response{typeText, body}, nil
+	}
+	return response{typeJSON, body}, nil
+}
+
+// DefaultLimit is how many tools a search gives that asks for no number.
+const DefaultLimit = 10
+
+type matchList struct {
+	Matches []tenon.Match `json:"matches"`
+}
+
+func (a *api) search(r *http.Request) (response, error) {
+	q, err := query(r, "q", "limit")
+	if err != nil {
+		return response{}, err
+	}
+	words := q.Get("q")
+	if strings.TrimSpace(words) == "" {
+		return response{}, &Error{Text: "q: the words to search for are missing", Kind: tool.Invalid}
+	}
+	limit, err := limit(q, DefaultLimit, 100)
+	if err != nil {
+		return response{}, err
+	}
+	matches, err := a.gw.Find(r.Context(), words, limit)
+	if err != nil {
+		return response{}, err
+	}
+	return jsonOf(matchList{matches})
+}
+
+type callList struct {
+	Calls []tenon.CallRecord `json:"calls"`
+}
+
+func (a *api) calls(r *http.Request) (response, error) {
+	q, err := query(r, "limit")
+	if err != nil {
+		return response{}, err
+	}
+	limit, err := limit(q, 100, 1000)
+	if err != nil {
+		return response{}, err
+	}
+	return jsonOf(callList{a.gw.Calls(limit)})
+}
+
+func (a *api) record(r *http.Request) (response, error) {
+	id := r.PathValue("id")
+	rec, ok := a.gw.CallRecord(id)
+	if !ok {
+		return response{}, &Error{Text: "there is no record of a call " + id + "; only the last calls are kept", Kind: tool.NotFound}
+	}
+	return jsonOf(rec)
+}
+
+func (a *api) openapi(*http.Request) (response, error) {
+	return response{typeJSON, a.document}, nil
+}
+
+// query returns the query of r. A parameter that is not known is an error: who
+// misspells one must not get the answer to another question.
+func query(r *http.Request, known ...string) (url.Values, error) {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, &Error{Text: "query: " + err.Error(), Kind: tool.Invalid}
+	}
+	for name, values := range q {
+		if !slices.Contains(known, name) {
+			return nil, &Error{Text: fmt.Sprintf("there is no parameter %q; known: %s", name, strings.Join(known, ", ")), Kind: tool.Invalid}
+		}
+		if len(values) > 1 {
+			return nil, &Error{Text: name + ": given twice", Kind: tool.Invalid}
+		}
+	}
+	return q, nil
+}
+
+func limit(q url.Values, usual, most int) (int, error) {
+	text := q.Get("limit")
+	if text == "" {
+		return usual, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		return 0, &Error{Text: fmt.Sprintf("limit: must be a number from 1 to %d, not %q", most, text), Kind: tool.Invalid}
+	}
+	return n, nil
+}
