@@ -77,8 +77,8 @@ func Quick() Plan {
 // Full is a plan that takes less than six minutes.
 func Full() Plan {
 	p := Quick()
-	p.Name, p.LargeCallers, p.Rounds, p.Round, p.Warm = "full", []int{1, 16, 64}, 7, time.Second, 200*time.Millisecond
-	p.LargeCalls, p.Lists, p.ReadyRounds = 16, 50, 9
+	p.Name, p.LargeCallers, p.Rounds, p.Round, p.Warm = "full", []int{1, 16, 64}, 5, time.Second, 200*time.Millisecond
+	p.LargeCalls, p.Lists, p.ReadyRounds = 12, 50, 7
 	return p
 }
 

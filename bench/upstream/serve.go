@@ -42,7 +42,9 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer)
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
+	// A connection that a client opened ahead of its requests is left alone: were
+	// it closed, the first request on it could be lost, and count as an error.
+	server := &http.Server{Handler: s, ReadHeaderTimeout: time.Hour}
 	var running sync.WaitGroup
 	var served error
 	running.Go(func() { served = server.Serve(listener) })
