@@ -30,6 +30,11 @@ func connect(t testing.TB, s servers.Server, options string) *mcp.ClientSession 
 	if err != nil {
 		t.Fatal(err)
 	}
+	return connectTo(t, srv)
+}
+
+func connectTo(t testing.TB, srv *mcp.Server) *mcp.ClientSession {
+	t.Helper()
 	there, here := mcp.NewInMemoryTransports()
 	ss, err := srv.Connect(t.Context(), there, nil)
 	if err != nil {
@@ -223,6 +228,31 @@ func TestNullIsLeftOut(t *testing.T) {
 	res, err := connect(t, s, "").CallTool(t.Context(), &mcp.CallToolParams{Name: "get_current_time", Arguments: json.RawMessage(`{"timezone": null}`)})
 	if err != nil || res.IsError {
 		t.Fatalf("%v, %+v", err, res)
+	}
+}
+
+// TestPanicCostsOneCall calls a tool that panics, and another one after it.
+func TestPanicCostsOneCall(t *testing.T) {
+	srv := mcp.NewServer(&mcp.Implementation{Name: "t", Version: "1"}, nil)
+	srv.AddReceivingMiddleware(servers.SafeCalls)
+	type input struct {
+		Boom bool `json:"boom"`
+	}
+	mcp.AddTool(srv, &mcp.Tool{Name: "x"}, func(_ context.Context, _ *mcp.CallToolRequest, in input) (*mcp.CallToolResult, any, error) {
+		if in.Boom {
+			panic("at the disco")
+		}
+		return nil, nil, nil
+	})
+	cs := connectTo(t, srv)
+	for _, boom := range []bool{true, false} {
+		res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "x", Arguments: map[string]any{"boom": boom}})
+		if err != nil || res.IsError != boom {
+			t.Fatalf("boom %v: %v, %+v", boom, err, res)
+		}
+		if boom && !strings.Contains(res.Content[0].(*mcp.TextContent).Text, "the tool x failed by a fault of its own (at the disco)") {
+			t.Errorf("got %+v", res.Content[0])
+		}
 	}
 }
 

@@ -60,7 +60,7 @@ func openAddress(a netip.Addr, port int) (opening, error) {
 
 // splitPort cuts the port off host:port, [host]:port and host; 0 for none.
 func splitPort(s string) (host string, port int, err error) {
-	host, rest := s, ""
+	var rest string
 	if inner, ok := strings.CutPrefix(s, "["); ok {
 		var closed bool
 		if host, rest, closed = strings.Cut(inner, "]"); !closed {

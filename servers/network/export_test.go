@@ -44,7 +44,7 @@ func HTTPCheck(ctx context.Context, o Options, h Hooks, url string) (string, err
 	if err != nil {
 		return "", err
 	}
-	return s.httpCheck(ctx, httpInput{URL: url, TimeoutSec: 5})
+	return (&fetcher{s.guard, s.roots}).check(ctx, httpInput{URL: url, TimeoutSec: 5})
 }
 
 // Special says what kind of address a is; "" for one reachable from everywhere.

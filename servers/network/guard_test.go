@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -124,6 +126,24 @@ func TestNoNameLeadsInside(t *testing.T) {
 	}
 }
 
+// TestMappedAnswers holds that IPv4 in the form in which some resolvers give it is
+// dialled as what it is.
+func TestMappedAnswers(t *testing.T) {
+	dialed := ""
+	cs := client(t, network.Options{}, network.Hooks{
+		Lookup: func(context.Context, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr("::ffff:93.184.215.14")}, nil
+		},
+		Dial: func(_ context.Context, _, address string) (net.Conn, error) {
+			dialed = address
+			return nil, errors.New("reached in this test")
+		},
+	})
+	if text, _ := call(t, cs, "check_port", args{"host": "public.test", "port": 80}); dialed != "93.184.215.14:80" {
+		t.Errorf("dialled %q: %s", dialed, text)
+	}
+}
+
 // TestDialsOnlyWhatWasChecked is DNS rebinding: the first answer is an address
 // that may be reached, every later one the canary. 127.0.0.2 stands for the
 // public address; it is opened.
@@ -205,19 +225,28 @@ func TestRedirectsAreCheckedAgain(t *testing.T) {
 	}
 }
 
-// TestNoProxyFromTheEnvironment would see the canary used as a proxy.
+// TestNoProxyFromTheEnvironment would see the canary used as a proxy. The proxy is
+// in the environment of a process of its own: the library reads it only once.
 func TestNoProxyFromTheEnvironment(t *testing.T) {
-	proxy := newCanary(t, "127.0.0.1:0")
-	for _, name := range []string{"HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"} {
-		t.Setenv(name, "http://"+proxy.Addr().String())
+	if os.Getenv("NETWORK_TEST_PROXIED") == "" {
+		proxy := newCanary(t, "127.0.0.1:0")
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNoProxyFromTheEnvironment$")
+		cmd.Env = append(os.Environ(), "NETWORK_TEST_PROXIED=1", "NO_PROXY=", "no_proxy=")
+		for _, name := range []string{"HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"} {
+			cmd.Env = append(cmd.Env, name+"=http://"+proxy.Addr().String())
+		}
+		if out, err := cmd.CombinedOutput(); err != nil || proxy.hits.Load() != 0 {
+			t.Errorf("proxy used %d times, %v\n%s", proxy.hits.Load(), err, out)
+		}
+		return
 	}
 	web := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "the site itself") }))
 	_, port, _ := net.SplitHostPort(web)
 	resolver, _ := nameServer(t, zone{"site.test A": {"127.0.0.1"}})
 	cs := client(t, network.Options{Allow: []string{"site.test"}, Resolver: resolver}, network.Hooks{})
 	text, isError := call(t, cs, "http_check", args{"url": "http://site.test:" + port})
-	if isError || !strings.Contains(text, "the site itself") || proxy.hits.Load() != 0 {
-		t.Errorf("proxy used %d times: %s", proxy.hits.Load(), text)
+	if isError || !strings.Contains(text, "the site itself") {
+		t.Error(text)
 	}
 }
 

@@ -33,17 +33,23 @@ type httpInput struct {
 	TimeoutSec float64 `json:"timeout_sec,omitempty" jsonschema:"seconds for all of it, 1 to 30; a number outside is brought to the nearest"`
 }
 
-func (s *server) addHTTP(srv *mcp.Server) {
+// A fetcher gets pages over HTTP.
+type fetcher struct {
+	guard *guard
+	roots *x509.CertPool // nil: the system's
+}
+
+func (f *fetcher) add(srv *mcp.Server) {
 	add(srv, spec{
 		name: "http_check", title: "HTTP check",
 		description: "Fetches a URL with GET and returns the status, how long it took, where redirects led, a few headers and the first 200 characters of the body. Answers whether a site works. Internal hosts are refused, also as the target of a redirect, unless the operator opened them.",
 		defaults:    map[string]any{"timeout_sec": 10},
-	}, s.httpCheck)
+	}, f.check)
 	add(srv, spec{
 		name: "http_headers", title: "HTTP headers",
 		description: "Fetches a URL and returns all response headers, of each redirect on the way too. Values of cookies are masked. Internal hosts are refused, also as the target of a redirect, unless the operator opened them.",
 		defaults:    map[string]any{"timeout_sec": 10},
-	}, s.httpHeaders)
+	}, f.headers)
 }
 
 // A hop is one answer on the way to the last.
@@ -62,8 +68,8 @@ type page struct {
 
 func (p *page) last() hop { return p.hops[len(p.hops)-1] }
 
-func (s *server) httpCheck(ctx context.Context, in httpInput) (string, error) {
-	p, err := s.fetch(ctx, in, 4096)
+func (f *fetcher) check(ctx context.Context, in httpInput) (string, error) {
+	p, err := f.fetch(ctx, in, 4096)
 	if err != nil {
 		return "", err
 	}
@@ -82,8 +88,8 @@ func (s *server) httpCheck(ctx context.Context, in httpInput) (string, error) {
 	return b.String(), nil
 }
 
-func (s *server) httpHeaders(ctx context.Context, in httpInput) (string, error) {
-	p, err := s.fetch(ctx, in, 0)
+func (f *fetcher) headers(ctx context.Context, in httpInput) (string, error) {
+	p, err := f.fetch(ctx, in, 0)
 	if err != nil {
 		return "", err
 	}
@@ -149,7 +155,7 @@ func preview(body []byte) string {
 }
 
 // fetch gets a URL and at most limit bytes of the body of the last answer.
-func (s *server) fetch(ctx context.Context, in httpInput, limit int64) (*page, error) {
+func (f *fetcher) fetch(ctx context.Context, in httpInput, limit int64) (*page, error) {
 	u, err := parseURL(in.URL)
 	if err != nil {
 		return nil, err
@@ -158,7 +164,7 @@ func (s *server) fetch(ctx context.Context, in httpInput, limit int64) (*page, e
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	p := &page{}
-	client := s.client(p, patience)
+	client := f.client(p, patience)
 	defer client.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -190,16 +196,16 @@ func hopOf(resp *http.Response) hop {
 // client returns a client for one page. It reaches hosts through the guard only,
 // and keeps no connection and no cookie. The transport dials without the deadline
 // of the request, so each connection gets the patience as its own.
-func (s *server) client(p *page, patience time.Duration) *http.Client {
+func (f *fetcher) client(p *page, patience time.Duration) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			Proxy: nil, // a proxy would resolve names where the guard does not see it
 			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 				ctx, cancel := context.WithTimeout(ctx, patience)
 				defer cancel()
-				return s.guard.DialContext(ctx, network, address)
+				return f.guard.DialContext(ctx, network, address)
 			},
-			TLSClientConfig:        &tls.Config{RootCAs: s.roots, MinVersion: tls.VersionTLS12},
+			TLSClientConfig:        &tls.Config{RootCAs: f.roots, MinVersion: tls.VersionTLS12},
 			ForceAttemptHTTP2:      true,
 			DisableKeepAlives:      true,
 			MaxResponseHeaderBytes: 64 << 10,
@@ -238,8 +244,7 @@ func (p *page) failure(u *url.URL, err error, patience time.Duration) error {
 	case len(p.hops) > 0 && said(err):
 		return fmt.Errorf("%s: %w", what, unwrapSaid(err))
 	}
-	var inner *url.Error
-	if errors.As(err, &inner) {
+	if inner, ok := errors.AsType[*url.Error](err); ok {
 		err = inner.Err
 	}
 	return failure(what, err, patience)
@@ -281,13 +286,4 @@ func checkURL(u *url.URL) error {
 	}
 	_, err := parseHost(u.Hostname())
 	return err
-}
-
-// verifyOptions returns how the certificate of a host is verified.
-func (s *server) verifyOptions(name string, chain []*x509.Certificate) x509.VerifyOptions {
-	intermediates := x509.NewCertPool()
-	for _, c := range chain[1:] {
-		intermediates.AddCert(c)
-	}
-	return x509.VerifyOptions{DNSName: name, Roots: s.roots, Intermediates: intermediates}
 }

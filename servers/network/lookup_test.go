@@ -80,9 +80,20 @@ func TestDNSLookupLeaksNothingInside(t *testing.T) {
 	resolver, _ := nameServer(t, testZone())
 	cs := client(t, network.Options{Resolver: resolver}, network.Hooks{})
 	for _, q := range []struct{ domain, kind string }{
-		{"inside.test", "A"}, {"inside.test", "AAAA"}, {"inside.test", "TXT"}, {"inside.test", "MX"}, {"half.test", "A"}, {"half.test", "AAAA"},
-		{"10.1.2.3", "PTR"}, {"3.2.1.10.in-addr.arpa", "PTR"}, {"3.2.1.10.IN-ADDR.arpa.", "ANY"}, {"3.2.1.10.in-addr.arpa", "TXT"},
-		{"::1", "PTR"}, {strings.Repeat("0.", 31) + "1.ip6.arpa", "PTR"}, {"1." + strings.Repeat("0.", 31) + "ip6.arpa", "PTR"}, {"mapped.test", "AAAA"},
+		{"inside.test", "A"},
+		{"inside.test", "AAAA"},
+		{"inside.test", "TXT"},
+		{"inside.test", "MX"},
+		{"half.test", "A"},
+		{"half.test", "AAAA"},
+		{"10.1.2.3", "PTR"},
+		{"3.2.1.10.in-addr.arpa", "PTR"},
+		{"3.2.1.10.IN-ADDR.arpa.", "ANY"},
+		{"3.2.1.10.in-addr.arpa", "TXT"},
+		{"::1", "PTR"},
+		{strings.Repeat("0.", 31) + "1.ip6.arpa", "PTR"},
+		{"1." + strings.Repeat("0.", 31) + "ip6.arpa", "PTR"},
+		{"mapped.test", "AAAA"},
 	} {
 		text, isError := call(t, cs, "dns_lookup", args{"domain": q.domain, "record_type": q.kind})
 		for _, secret := range []string{"leads to 10.", "- 10.", "fd00", "password", "secret.internal"} {

@@ -99,12 +99,12 @@ func (s *server) mcp() *mcp.Server {
 	srv := mcp.NewServer(&mcp.Implementation{Name: "tenon-network", Title: "Network", Version: "1.0.0"},
 		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{}})
 	s.addPing(srv)
-	s.addHTTP(srv)
+	(&fetcher{s.guard, s.roots}).add(srv)
 	s.addLookup(srv)
 	s.addPort(srv)
 	s.addTrace(srv)
-	s.addTLS(srv)
-	s.addWhois(srv)
+	(&inspector{s.guard, s.roots}).add(srv)
+	(&whois{s.guard, s.whois}).add(srv)
 	return srv
 }
 

@@ -40,7 +40,7 @@ func (s *server) ping(ctx context.Context, in pingInput) (string, error) {
 		return "", err
 	}
 	var lines []string
-	p, err := s.echo(ctx, t, count, func(r *probing.Packet) {
+	p, err := echo(ctx, t, count, func(r *probing.Packet) {
 		lines = append(lines, fmt.Sprintf("reply from %s: seq=%d ttl=%d time=%s", r.IPAddr, r.Seq+1, r.TTL, ms(r.Rtt)))
 	})
 	switch {
@@ -71,7 +71,7 @@ func (s *server) ping(ctx context.Context, in pingInput) (string, error) {
 // echo sends the packets. Most systems let every program ping by a socket made
 // for that, which some are set up not to give; the raw socket of the privileged is
 // tried then. Windows has the latter only.
-func (s *server) echo(ctx context.Context, t target, count int, onReply func(*probing.Packet)) (*probing.Pinger, error) {
+func echo(ctx context.Context, t target, count int, onReply func(*probing.Packet)) (*probing.Pinger, error) {
 	run := func(privileged bool) (*probing.Pinger, error) {
 		p := probing.New("")
 		p.SetIPAddr(&net.IPAddr{IP: t.addrs[0].AsSlice()}) // checked: nothing is resolved again

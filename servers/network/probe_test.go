@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -36,7 +37,7 @@ func silent() network.Hooks {
 func TestPing(t *testing.T) {
 	text, isError := call(t, client(t, network.Options{Allow: []string{"127.0.0.1"}}, network.Hooks{}), "ping_host", args{"host": "127.0.0.1", "count": -3})
 	if isError {
-		if strings.Contains(text, "may not send ICMP packets") && (strings.Contains(text, "check_port")) {
+		if strings.Contains(text, "may not send ICMP packets") && strings.Contains(text, "check_port") {
 			t.Skip("this user may not ping: ", text)
 		}
 		t.Fatal(text)
@@ -162,8 +163,10 @@ func TestTLSCheck(t *testing.T) {
 		valid      bool
 		want       []string
 	}{
-		{"valid", "good.test", good, ca.file, true, []string{`^- certificate: valid$`, `in 99 days$`, `^- issuer: CN=Test Authority$`, `^- names: good\.test, 127\.0\.0\.1$`,
-			`^- key: ECDSA P-256`, `^- connection: TLS 1\.3, TLS_`, `^1\. CN=good\.test`, `^2\. CN=Test Authority`}},
+		{"valid", "good.test", good, ca.file, true, []string{
+			`^- certificate: valid$`, `in 99 days$`, `^- issuer: CN=Test Authority$`, `^- names: good\.test, 127\.0\.0\.1$`,
+			`^- key: ECDSA P-256`, `^- connection: TLS 1\.3, TLS_`, `^1\. CN=good\.test`, `^2\. CN=Test Authority`,
+		}},
 		{"valid address", "127.0.0.1", good, ca.file, true, []string{`^- certificate: valid$`}},
 		{"unknown issuer", "good.test", good, "", false, []string{`^- certificate: NOT VALID: its issuer is not trusted`}},
 		{"expired", "good.test", expired, ca.file, false, []string{`^- certificate: NOT VALID: it has expired$`, `, 2 days ago$`}},
@@ -208,8 +211,10 @@ func whoisServer(t *testing.T, reply func(query string) string) (at string, aske
 }
 
 func TestWhoisFollowsReferrals(t *testing.T) {
-	third, askedThird := whoisServer(t, func(string) string { return "Registrar: Example Inc.\r\nRegistry Expiry Date: 2031-01-01\r\n" })
 	fourth, askedFourth := whoisServer(t, func(string) string { return "too far\r\n" })
+	third, askedThird := whoisServer(t, func(string) string {
+		return "Registrar: Example Inc.\r\nRegistry Expiry Date: 2031-01-01\r\nWHOIS Server: " + fourth + "\r\n"
+	})
 	second, _ := whoisServer(t, func(q string) string {
 		return "Domain Name: " + strings.ToUpper(q) + "\r\n   Registrar WHOIS Server: " + third + "\r\n"
 	})
@@ -239,6 +244,27 @@ func TestWhoisReferralIsCheckedAgain(t *testing.T) {
 		text, isError := call(t, cs, "whois_lookup", args{"query": "8.8.8.8"})
 		if isError || !strings.Contains(text, "netname: TEST") || trap.hits.Load() != 0 {
 			t.Errorf("%s: canary reached %d times: %s", referral, trap.hits.Load(), text)
+		}
+	}
+}
+
+// TestWhoisReferralKeepsToItsPort holds that an answer cannot turn the tool into a
+// scanner of public hosts.
+func TestWhoisReferralKeepsToItsPort(t *testing.T) {
+	for referral, want := range map[string]string{"93.184.215.14": "93.184.215.14:43", "93.184.215.14:43": "93.184.215.14:43", "93.184.215.14:8080": ""} {
+		dialed := ""
+		first, _ := whoisServer(t, func(string) string { return "netname: TEST\r\nrefer: " + referral + "\r\n" })
+		cs := client(t, network.Options{Allow: []string{first}, WhoisServer: first}, network.Hooks{
+			Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+				if address == first {
+					return new(net.Dialer).DialContext(ctx, network, address)
+				}
+				dialed = address
+				return nil, errors.New("reached in this test")
+			},
+		})
+		if text, isError := call(t, cs, "whois_lookup", args{"query": "8.8.8.8"}); isError || dialed != want {
+			t.Errorf("%s: dialled %q, want %q: %s", referral, dialed, want, text)
 		}
 	}
 }

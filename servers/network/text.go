@@ -70,11 +70,9 @@ func unwrapSaid(err error) error {
 	return err
 }
 
-// windowsRefused is WSAECONNREFUSED, which is none of the portable errors.
-const windowsRefused = syscall.Errno(10061)
-
 func isRefused(err error) bool {
-	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, windowsRefused)
+	const windows = syscall.Errno(10061) // WSAECONNREFUSED, which is none of the portable errors
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, windows)
 }
 
 func isTimeout(err error) bool {

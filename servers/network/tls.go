@@ -36,14 +36,20 @@ type tlsOutput struct {
 	Issuer     string `json:"issuer,omitempty" jsonschema:"who issued it"`
 }
 
-func (s *server) addTLS(srv *mcp.Server) {
+// An inspector looks at the certificates of hosts.
+type inspector struct {
+	guard *guard
+	roots *x509.CertPool // nil: the system's
+}
+
+func (c *inspector) add(srv *mcp.Server) {
 	t := definition[tlsInput](spec{
 		name: "tls_check", title: "TLS check",
 		description: "Opens a TLS connection and returns version, cipher, the certificate's names, issuer, expiry in days and chain, and whether it is valid for the host. An invalid certificate is reported, not an error. Internal hosts are refused unless the operator opened them.",
 		defaults:    map[string]any{"port": 443},
 	})
 	mcp.AddTool(srv, t, func(ctx context.Context, _ *mcp.CallToolRequest, in tlsInput) (*mcp.CallToolResult, tlsOutput, error) {
-		says, out, err := s.tlsCheck(ctx, in)
+		says, out, err := c.check(ctx, in)
 		if err != nil {
 			return nil, tlsOutput{}, err
 		}
@@ -51,7 +57,7 @@ func (s *server) addTLS(srv *mcp.Server) {
 	})
 }
 
-func (s *server) tlsCheck(ctx context.Context, in tlsInput) (string, tlsOutput, error) {
+func (c *inspector) check(ctx context.Context, in tlsInput) (string, tlsOutput, error) {
 	if err := checkPortNumber(in.Port); err != nil {
 		return "", tlsOutput{}, err
 	}
@@ -63,19 +69,19 @@ func (s *server) tlsCheck(ctx context.Context, in tlsInput) (string, tlsOutput, 
 	defer cancel()
 	at := net.JoinHostPort(h.name, strconv.Itoa(in.Port))
 	start := time.Now()
-	state, err := s.handshake(ctx, h, at)
+	state, err := c.handshake(ctx, h, at)
 	if err != nil {
 		return "", tlsOutput{}, tlsFailure(at, err)
 	}
 	elapsed := time.Since(start)
-	out := s.judge(h, state)
+	out := c.judge(h, state)
 	return tlsText(at, state, out, elapsed), out, nil
 }
 
 // handshake connects and returns what was agreed. It takes any certificate, since
 // a bad one is to be shown; judge tells whether it is good.
-func (s *server) handshake(ctx context.Context, h host, at string) (tls.ConnectionState, error) {
-	raw, err := s.guard.DialContext(ctx, "tcp", at)
+func (c *inspector) handshake(ctx context.Context, h host, at string) (tls.ConnectionState, error) {
+	raw, err := c.guard.DialContext(ctx, "tcp", at)
 	if err != nil {
 		return tls.ConnectionState{}, err
 	}
@@ -110,7 +116,7 @@ func tlsFailure(at string, err error) error {
 }
 
 // judge verifies the certificate for the host.
-func (s *server) judge(h host, state tls.ConnectionState) tlsOutput {
+func (c *inspector) judge(h host, state tls.ConnectionState) tlsOutput {
 	leaf := state.PeerCertificates[0]
 	out := tlsOutput{
 		Valid:   true,
@@ -122,7 +128,7 @@ func (s *server) judge(h host, state tls.ConnectionState) tlsOutput {
 	if h.addr.IsValid() {
 		name = "[" + name + "]" // how x509 wants an address
 	}
-	if _, err := leaf.Verify(s.verifyOptions(name, state.PeerCertificates)); err != nil {
+	if _, err := leaf.Verify(c.verifyOptions(name, state.PeerCertificates)); err != nil {
 		out.Valid, out.Problem = false, problem(h, leaf, err)
 	}
 	return out
@@ -212,4 +218,13 @@ func key(c *x509.Certificate) string {
 		return "ECDSA " + k.Curve.Params().Name
 	}
 	return c.PublicKeyAlgorithm.String()
+}
+
+// verifyOptions returns how the certificate of a host is verified.
+func (c *inspector) verifyOptions(name string, chain []*x509.Certificate) x509.VerifyOptions {
+	intermediates := x509.NewCertPool()
+	for _, cert := range chain[1:] {
+		intermediates.AddCert(cert)
+	}
+	return x509.VerifyOptions{DNSName: name, Roots: c.roots, Intermediates: intermediates}
 }

@@ -27,25 +27,31 @@ type whoisInput struct {
 	Query string `json:"query" jsonschema:"a domain such as example.com, an IP address, or an AS number such as AS13335"`
 }
 
-func (s *server) addWhois(srv *mcp.Server) {
+// A whois client asks registries.
+type whois struct {
+	guard *guard
+	first string // host:port of the server that is asked first
+}
+
+func (w *whois) add(srv *mcp.Server) {
 	add(srv, spec{
 		name: "whois_lookup", title: "Whois",
 		description: "Asks the whois registries about a domain, an IP address or an AS number: who registered it, through whom, since when and until when. Follows at most two referrals to the registry or registrar that knows more.",
-	}, s.whoisLookup)
+	}, w.lookup)
 }
 
 var asNumber = regexp.MustCompile(`^(?i:AS)\d{1,10}$`)
 
-func (s *server) whoisLookup(ctx context.Context, in whoisInput) (string, error) {
-	query, err := s.whoisQuery(ctx, in.Query)
+func (w *whois) lookup(ctx context.Context, in whoisInput) (string, error) {
+	query, err := w.query(ctx, in.Query)
 	if err != nil {
 		return "", err
 	}
-	at := s.whois
+	at := w.first
 	var asked []string
 	var answer, note string
 	for {
-		got, err := s.askWhois(ctx, at, query)
+		got, err := w.ask(ctx, at, query)
 		asked = append(asked, at)
 		if err != nil {
 			if answer == "" {
@@ -57,7 +63,7 @@ func (s *server) whoisLookup(ctx context.Context, in whoisInput) (string, error)
 		if tidy := tidyWhois(got); tidy != "" {
 			answer = tidy
 		}
-		next, ok := s.referral(got)
+		next, ok := w.referral(got)
 		if !ok || len(asked) > whoisReferrals || slices.Contains(asked, next) {
 			break
 		}
@@ -77,7 +83,7 @@ func (s *server) whoisLookup(ctx context.Context, in whoisInput) (string, error)
 
 // whoisQuery returns the query as it is sent: one word, and nothing that a server
 // would take for an option.
-func (s *server) whoisQuery(ctx context.Context, q string) (string, error) {
+func (w *whois) query(ctx context.Context, q string) (string, error) {
 	q = strings.TrimSpace(q)
 	if asNumber.MatchString(q) {
 		return strings.ToUpper(q), nil
@@ -87,7 +93,7 @@ func (s *server) whoisQuery(ctx context.Context, q string) (string, error) {
 		return "", err
 	}
 	if h.addr.IsValid() || isLocal(h.name) { // no registry knows an internal one, and it is nobody's business
-		if _, err := s.guard.resolve(ctx, h.name, 0); err != nil {
+		if _, err := w.guard.resolve(ctx, h.name, 0); err != nil {
 			return "", err
 		}
 	}
@@ -95,10 +101,10 @@ func (s *server) whoisQuery(ctx context.Context, q string) (string, error) {
 }
 
 // askWhois puts the query to one server and returns its answer.
-func (s *server) askWhois(ctx context.Context, at, query string) (string, error) {
+func (w *whois) ask(ctx context.Context, at, query string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, whoisTime)
 	defer cancel()
-	conn, err := s.guard.DialContext(ctx, "tcp", at)
+	conn, err := w.guard.DialContext(ctx, "tcp", at)
 	if err != nil {
 		return "", failure("whois server "+at, err, whoisTime)
 	}
@@ -133,7 +139,7 @@ var referralLine = regexp.MustCompile(`(?mi)^\s*(?:refer|whois|ReferralServer|Re
 // referral returns the server that an answer leads to. Whois has one port; an
 // answer that names another one would turn this tool into a scanner, so such a
 // port must be one that the operator named.
-func (s *server) referral(answer string) (string, bool) {
+func (w *whois) referral(answer string) (string, bool) {
 	m := referralLine.FindStringSubmatch(answer)
 	if m == nil {
 		return "", false
@@ -143,7 +149,7 @@ func (s *server) referral(answer string) (string, bool) {
 		return "", false
 	}
 	h, err := parseHost(name)
-	if err != nil || port != 0 && port != 43 && !s.guard.names(h, port) {
+	if err != nil || port != 0 && port != 43 && !w.guard.names(h, port) {
 		return "", false
 	}
 	return whoisAddress(h.name, port), true

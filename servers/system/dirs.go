@@ -66,7 +66,7 @@ func (s *server) dirUsage(ctx context.Context, in dirInput) (string, error) {
 		bytes uint64
 		files int
 	}
-	maxDepth, topN := clamp(in.MaxDepth, 1, 4), clamp(in.TopN, 1, 30)
+	maxDepth, topN := clamp(in.MaxDepth, 4), clamp(in.TopN, 30)
 	limited, cancel := context.WithTimeout(ctx, scanTime)
 	defer cancel()
 	w, root, info, err := s.start(limited, in.Root)
@@ -104,7 +104,7 @@ func (s *server) dirUsage(ctx context.Context, in dirInput) (string, error) {
 
 func (s *server) largeFiles(ctx context.Context, in largeInput) (string, error) {
 	const maxDepth = 6
-	topN, least := clamp(in.TopN, 1, 50), uint64(clamp(in.MinSizeMB, 1, 1<<30))<<20
+	topN, least := clamp(in.TopN, 50), uint64(clamp(in.MinSizeMB, 1<<30))<<20
 	limited, cancel := context.WithTimeout(ctx, scanTime)
 	defer cancel()
 	w, root, info, err := s.start(limited, in.Root)

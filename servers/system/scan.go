@@ -28,18 +28,18 @@ func resolveRoots(dirs []string) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("option scan_roots: %w", err)
 		}
-		real, err := filepath.EvalSymlinks(abs)
+		resolved, err := filepath.EvalSymlinks(abs)
 		if err != nil {
 			return nil, fmt.Errorf("option scan_roots: %w", err)
 		}
-		info, err := os.Stat(real)
+		info, err := os.Stat(resolved)
 		if err != nil {
 			return nil, fmt.Errorf("option scan_roots: %w", err)
 		}
 		if !info.IsDir() {
 			return nil, fmt.Errorf("option scan_roots: %s is no directory", d)
 		}
-		roots = append(roots, real)
+		roots = append(roots, resolved)
 	}
 	return roots, nil
 }
@@ -62,8 +62,8 @@ func (s *server) root(dir string) (string, error) {
 	if !filepath.IsAbs(dir) {
 		return "", fmt.Errorf("%s is no absolute path. Give one, such as %s", shown, filepath.Join(s.defaultRoot(), "log"))
 	}
-	real, err := filepath.EvalSymlinks(dir)
-	if err == nil && !s.allowed(real) || err != nil && !s.allowed(filepath.Clean(dir)) {
+	resolved, err := filepath.EvalSymlinks(dir)
+	if err == nil && !s.allowed(resolved) || err != nil && !s.allowed(filepath.Clean(dir)) {
 		// Said before anything about the path: whether it exists is not to be told.
 		return "", fmt.Errorf("%s is outside of the directories that this server may look into: %s. Choose one within them; an operator opens others with the option scan_roots of the server system",
 			shown, plain(strings.Join(s.scanRoots, ", "), 400))
@@ -71,17 +71,17 @@ func (s *server) root(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %s. Check the path, or scan its parent", shown, reason(err))
 	}
-	info, err := os.Stat(real)
+	info, err := os.Stat(resolved)
 	if err != nil {
 		return "", fmt.Errorf("%s: %s", shown, reason(err))
 	}
 	if !info.IsDir() {
 		return "", fmt.Errorf("%s is no directory but a file of %s. Give the directory that holds it", shown, size(uint64(max(0, info.Size()))))
 	}
-	if pseudo(real) {
+	if pseudo(resolved) {
 		return "", fmt.Errorf("%s holds no files on a disk but a view of the kernel. Choose another directory", shown)
 	}
-	return real, nil
+	return resolved, nil
 }
 
 func (s *server) defaultRoot() string {
@@ -123,8 +123,7 @@ func reason(err error) string {
 	case errors.Is(err, fs.ErrPermission):
 		return "permission denied for the user that runs this server"
 	}
-	var e *fs.PathError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err.Error()
 	}
 	return err.Error()

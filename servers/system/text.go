@@ -72,4 +72,5 @@ func size(n uint64) string {
 	return fmt.Sprintf("%d B", n)
 }
 
-func clamp(n, low, high int) int { return min(max(n, low), high) }
+// clamp brings n to between 1 and high.
+func clamp(n, high int) int { return min(max(n, 1), high) }

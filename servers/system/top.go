@@ -64,7 +64,7 @@ type measured struct {
 }
 
 func topProcesses(ctx context.Context, in topInput) ([]topProcess, error) {
-	limit := clamp(in.Limit, 1, 30)
+	limit := clamp(in.Limit, 30)
 	all, err := process.ProcessesWithContext(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)

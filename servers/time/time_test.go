@@ -111,22 +111,38 @@ func TestOptionTimezoneIsChecked(t *testing.T) {
 
 func TestConvertTime(t *testing.T) {
 	for _, tt := range []struct{ name, arguments, want string }{
-		{"winter", `{"time": "2026-01-15 12:00", "from_timezone": "America/New_York", "to_timezone": "Asia/Shanghai"}`,
-			"2026-01-15T12:00:00-05:00 (America/New_York EST, Thursday)\n= 2026-01-16T01:00:00+08:00 (Asia/Shanghai CST, Friday)\nDifference: +13h"},
-		{"summer", `{"time": "2026-07-15T12:00:00", "from_timezone": "America/New_York", "to_timezone": "Asia/Shanghai"}`,
-			"2026-07-15T12:00:00-04:00 (America/New_York EDT, Wednesday)\n= 2026-07-16T00:00:00+08:00 (Asia/Shanghai CST, Thursday)\nDifference: +12h"},
-		{"half hours, westward", `{"time": "2026-01-01 00:00", "from_timezone": "Asia/Kathmandu", "to_timezone": "UTC"}`,
-			"2026-01-01T00:00:00+05:45 (Asia/Kathmandu, Thursday)\n= 2025-12-31T18:15:00Z (UTC, Wednesday)\nDifference: -5h45m"},
-		{"its own offset wins", `{"time": "2026-03-29T02:30:00+01:00", "from_timezone": "Asia/Tokyo", "to_timezone": "UTC"}`,
-			"2026-03-29T02:30:00+01:00 (UTC+01:00, Sunday)\n= 2026-03-29T01:30:00Z (UTC, Sunday)\nDifference: -1h"},
-		{"seconds", `{"time": "1700000000", "from_timezone": "UTC", "to_timezone": "+02:00"}`,
-			"2023-11-14T22:13:20Z (UTC, Tuesday)\n= 2023-11-15T00:13:20+02:00 (UTC+02:00, Wednesday)\nDifference: +2h"},
-		{"milliseconds", `{"time": "1700000000123", "from_timezone": "UTC", "to_timezone": "UTC"}`,
-			"2023-11-14T22:13:20Z (UTC, Tuesday)\n= 2023-11-14T22:13:20Z (UTC, Tuesday)\nDifference: +0h\nNote: read as Unix milliseconds"},
-		{"skipped", `{"time": "2026-03-29 02:30", "from_timezone": "Europe/Berlin", "to_timezone": "UTC"}`,
-			"2026-03-29T03:30:00+02:00 (Europe/Berlin CEST, Sunday)\n= 2026-03-29T01:30:00Z (UTC, Sunday)\nDifference: -2h\nNote: clocks in Europe/Berlin skip 02:30 that day; taken as 03:30 +02:00"},
-		{"twice", `{"time": "2026-10-25 02:30", "from_timezone": "Europe/Berlin", "to_timezone": "UTC"}`,
-			"2026-10-25T02:30:00+02:00 (Europe/Berlin CEST, Sunday)\n= 2026-10-25T00:30:00Z (UTC, Sunday)\nDifference: -2h\nNote: clocks in Europe/Berlin show this time twice that day; this is the first (+02:00), the second is 2026-10-25T02:30:00+01:00"},
+		{
+			"winter", `{"time": "2026-01-15 12:00", "from_timezone": "America/New_York", "to_timezone": "Asia/Shanghai"}`,
+			"2026-01-15T12:00:00-05:00 (America/New_York EST, Thursday)\n= 2026-01-16T01:00:00+08:00 (Asia/Shanghai CST, Friday)\nDifference: +13h",
+		},
+		{
+			"summer", `{"time": "2026-07-15T12:00:00", "from_timezone": "America/New_York", "to_timezone": "Asia/Shanghai"}`,
+			"2026-07-15T12:00:00-04:00 (America/New_York EDT, Wednesday)\n= 2026-07-16T00:00:00+08:00 (Asia/Shanghai CST, Thursday)\nDifference: +12h",
+		},
+		{
+			"half hours, westward", `{"time": "2026-01-01 00:00", "from_timezone": "Asia/Kathmandu", "to_timezone": "UTC"}`,
+			"2026-01-01T00:00:00+05:45 (Asia/Kathmandu, Thursday)\n= 2025-12-31T18:15:00Z (UTC, Wednesday)\nDifference: -5h45m",
+		},
+		{
+			"its own offset wins", `{"time": "2026-03-29T02:30:00+01:00", "from_timezone": "Asia/Tokyo", "to_timezone": "UTC"}`,
+			"2026-03-29T02:30:00+01:00 (UTC+01:00, Sunday)\n= 2026-03-29T01:30:00Z (UTC, Sunday)\nDifference: -1h",
+		},
+		{
+			"seconds", `{"time": "1700000000", "from_timezone": "UTC", "to_timezone": "+02:00"}`,
+			"2023-11-14T22:13:20Z (UTC, Tuesday)\n= 2023-11-15T00:13:20+02:00 (UTC+02:00, Wednesday)\nDifference: +2h",
+		},
+		{
+			"milliseconds", `{"time": "1700000000123", "from_timezone": "UTC", "to_timezone": "UTC"}`,
+			"2023-11-14T22:13:20Z (UTC, Tuesday)\n= 2023-11-14T22:13:20Z (UTC, Tuesday)\nDifference: +0h\nNote: read as Unix milliseconds",
+		},
+		{
+			"skipped", `{"time": "2026-03-29 02:30", "from_timezone": "Europe/Berlin", "to_timezone": "UTC"}`,
+			"2026-03-29T03:30:00+02:00 (Europe/Berlin CEST, Sunday)\n= 2026-03-29T01:30:00Z (UTC, Sunday)\nDifference: -2h\nNote: clocks in Europe/Berlin skip 02:30 that day; taken as 03:30 +02:00",
+		},
+		{
+			"twice", `{"time": "2026-10-25 02:30", "from_timezone": "Europe/Berlin", "to_timezone": "UTC"}`,
+			"2026-10-25T02:30:00+02:00 (Europe/Berlin CEST, Sunday)\n= 2026-10-25T00:30:00Z (UTC, Sunday)\nDifference: -2h\nNote: clocks in Europe/Berlin show this time twice that day; this is the first (+02:00), the second is 2026-10-25T02:30:00+01:00",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			text, isError, _ := call(t, clock.Options{}, "convert_time", tt.arguments)
