@@ -1,0 +1,30 @@
+// Command tenon is the tool layer of an AI agent: see tenon --help.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/tenon-mcp/tenon/frontend/cli"
+)
+
+func main() { os.Exit(run()) }
+
+// run runs one command. The first interrupt ends it gracefully; the second is
+// not caught any more, and ends it at once.
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	configDir, _ := os.UserConfigDir() // without a home there is none
+	executable, err := os.Executable()
+	if err != nil {
+		executable = os.Args[0]
+	}
+	return cli.Main(ctx, cli.Options{
+		Args: os.Args[1:], Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		ConfigDir: configDir, Executable: executable,
+	})
+}

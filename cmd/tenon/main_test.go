@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"tenon": main,
+		"words": words,
+	})
+}
+
+// The scripts say what the command line does. Beside the commands of testscript
+// they have:
+//
+//	exits CODE COMMAND ARGS…  runs a command and wants just this exit code
+//	serve ARGS…               starts tenon serve on a free port, and sets $URL
+//	stop                      interrupts it, and wants it to exit with 0 and to
+//	                          have answered everything; serve.log is its stderr
+//	request METHOD PATH BODY  sends a request to $URL; the answer is "stdout"
+//	talk FILE COMMAND ARGS…   sends the lines of a file to a command, each once the
+//	                          request before it is answered; its output is "stdout"
+//	json PATH WANT            compares a value of the JSON in "stdout", such as a.0.b
+//
+// The command words is a tool server: see words_test.go. TENON_UPDATE=1 rewrites
+// what the scripts compare with.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		UpdateScripts:       os.Getenv("TENON_UPDATE") != "",
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits": exits, "serve": serve, "stop": stop, "request": request, "talk": talk, "json": jsonValue,
+		},
+		Setup: func(env *testscript.Env) error {
+			env.Values[gateway{}] = &gateway{}
+			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "user"))
+			env.Setenv("AppData", filepath.Join(env.WorkDir, "user"))
+			return nil
+		},
+	})
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND ARGS…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		got = e.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// A gateway is the one that a script runs.
+type gateway struct{ cmd *exec.Cmd }
+
+func serve(ts *testscript.TestScript, _ bool, args []string) {
+	g := ts.Value(gateway{}).(*gateway)
+	cmd := exec.Command("tenon", append([]string{"serve", "--listen", "127.0.0.1:0", "--output", "json"}, args...)...)
+	cmd.Dir = ts.Getenv("WORK")
+	cmd.Env = environment(ts)
+	stderr, err := os.Create(ts.MkAbs("serve.log"))
+	ts.Check(err)
+	cmd.Stderr = stderr
+	stdout, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	g.cmd = cmd
+	ts.Defer(func() {
+		if g.cmd != nil {
+			_ = g.cmd.Process.Kill()
+			_ = g.cmd.Wait()
+		}
+		stderr.Close()
+	})
+	var where struct{ MCP, REST string }
+	if err := json.NewDecoder(stdout).Decode(&where); err != nil {
+		ts.Fatalf("tenon serve did not say where it listens: %v\n%s", err, ts.ReadFile("serve.log"))
+	}
+	ts.Setenv("URL", strings.TrimSuffix(where.MCP, "/mcp"))
+	ts.Setenv("ADDR", strings.TrimPrefix(ts.Getenv("URL"), "http://"))
+}
+
+func stop(ts *testscript.TestScript, _ bool, _ []string) {
+	g := ts.Value(gateway{}).(*gateway)
+	ts.Check(g.cmd.Process.Signal(os.Interrupt))
+	err := g.cmd.Wait()
+	g.cmd = nil
+	if err != nil {
+		ts.Fatalf("tenon serve: %v\n%s", err, ts.ReadFile("serve.log"))
+	}
+}
+
+func request(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: request METHOD PATH [BODY]")
+	}
+	req, err := http.NewRequest(args[0], ts.Getenv("URL")+args[1], strings.NewReader(strings.Join(args[2:], " ")))
+	ts.Check(err)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Do(req)
+	ts.Check(err)
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	ts.Check(err)
+	fmt.Fprintf(ts.Stdout(), "%s\n", body)
+}
+
+func talk(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: talk FILE COMMAND ARGS…")
+	}
+	cmd := exec.Command(args[1], args[2:]...)
+	cmd.Dir = ts.Getenv("WORK")
+	cmd.Env = environment(ts)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	stdin, err := cmd.StdinPipe()
+	ts.Check(err)
+	stdout, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	said := bufio.NewReader(stdout)
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		_, err := io.WriteString(stdin, line)
+		ts.Check(err)
+		for answered := !strings.Contains(line, `"id"`); !answered; {
+			answer, err := said.ReadString('\n')
+			ts.Check(err)
+			fmt.Fprint(ts.Stdout(), answer)
+			answered = strings.Contains(answer, `"id"`)
+		}
+	}
+	ts.Check(stdin.Close())
+	_, err = io.Copy(ts.Stdout(), said)
+	ts.Check(err)
+	err = cmd.Wait()
+	fmt.Fprint(ts.Stderr(), stderr.String())
+	if err != nil {
+		ts.Fatalf("%s: %v", args[1], err)
+	}
+}
+
+// environment is what a script gives to a command that it does not run itself.
+func environment(ts *testscript.TestScript) []string {
+	var env []string
+	for _, key := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "AppData", "SystemRoot", "TENON_CONFIG", "TENON_SERVER_OPTIONS"} {
+		env = append(env, key+"="+ts.Getenv(key))
+	}
+	return env
+}
+
+func jsonValue(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: json PATH WANT")
+	}
+	var v any
+	d := json.NewDecoder(strings.NewReader(ts.ReadFile("stdout")))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		ts.Fatalf("stdout is no JSON: %v", err)
+	}
+	if d.More() {
+		ts.Fatalf("stdout holds more than one JSON value")
+	}
+	for step := range strings.SplitSeq(args[0], ".") {
+		switch at := v.(type) {
+		case map[string]any:
+			v = at[step]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if v = nil; err == nil && i < len(at) {
+				v = at[i]
+			}
+		default:
+			v = nil
+		}
+	}
+	got := fmt.Sprint(v)
+	if v == nil {
+		got = "-"
+	} else if _, ok := v.(string); !ok {
+		raw, err := json.Marshal(v)
+		ts.Check(err)
+		got = string(raw)
+	}
+	if (got == args[1]) == neg {
+		ts.Fatalf("%s is %s", args[0], got)
+	}
+}

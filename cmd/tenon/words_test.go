@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// words is a tool server on standard input and output. Its tools show what
+// reaches them:
+//
+//	echo  gives back its arguments as they came; its schema has one of each type
+//	fail  fails
+//	wait  waits until it is canceled
+//	slow  waits for ms milliseconds
+//	env   gives the variables TASK_ID and WORDS
+func words() {
+	s := mcp.NewServer(&mcp.Implementation{Name: "words", Version: "1"}, nil)
+	add := func(name, description, schema string, f func(ctx context.Context, arguments json.RawMessage) (string, error)) {
+		s.AddTool(&mcp.Tool{Name: name, Description: description, InputSchema: json.RawMessage(schema)},
+			func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				text, err := f(ctx, r.Params.Arguments)
+				if err != nil {
+					res := &mcp.CallToolResult{}
+					res.SetError(err)
+					return res, nil
+				}
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
+			})
+	}
+	add("echo", "Gives back its arguments.\nThis line is not in tables.", `{"type":"object","properties":{
+		"text":{"type":"string"},"count":{"type":"integer"},"ratio":{"type":"number"},"loud":{"type":"boolean"},
+		"tags":{"type":"array","items":{"type":"string"}},"ids":{"type":"array","items":{"type":"integer"}},
+		"point":{"type":"object"},"maybe":{"type":["integer","null"]},"either":{"anyOf":[{"type":"integer"},{"type":"string"}]},
+		"mood":{"enum":["good","bad"]},"any":{},"ref":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"integer"}}}`,
+		func(_ context.Context, arguments json.RawMessage) (string, error) { return string(arguments), nil })
+	add("fail", "Fails.", `{"type":"object"}`, func(context.Context, json.RawMessage) (string, error) {
+		return "", errors.New("no luck: try echo")
+	})
+	add("wait", "Waits until it is canceled.", `{"type":"object"}`, func(ctx context.Context, _ json.RawMessage) (string, error) {
+		<-ctx.Done()
+		return "", ctx.Err()
+	})
+	add("slow", "Waits for a while.", `{"type":"object","properties":{"ms":{"type":"integer"}}}`, func(ctx context.Context, arguments json.RawMessage) (string, error) {
+		var in struct{ MS int }
+		if err := json.Unmarshal(arguments, &in); err != nil {
+			return "", err
+		}
+		select {
+		case <-time.After(time.Duration(in.MS) * time.Millisecond):
+			return "waited", nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	})
+	add("env", "Gives its environment.", `{"type":"object"}`, func(context.Context, json.RawMessage) (string, error) {
+		return fmt.Sprintf("task %q words %q", os.Getenv("TASK_ID"), os.Getenv("WORDS")), nil
+	})
+	_ = s.Run(context.Background(), &mcp.StdioTransport{}) // it ends when its client does
+}

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	tenon "github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// callCommand carries out one call.
+func (a *app) callCommand() *cobra.Command {
+	var whole string
+	var single []string
+	cmd := &cobra.Command{
+		Use:   "call SERVER TOOL",
+		Short: "Call a tool",
+		Long: "Call a tool and print what it says. A name that is nearly right is corrected, and the correction is told.\n\n" +
+			"-a gives one argument by the tool's schema: a text, a number, true or false; JSON for arrays and objects; an\n" +
+			"array also by repeating its key. key:=JSON gives a value as it is. --args gives all arguments as one JSON object,\n" +
+			"from a file as @FILE, from standard input as -. Both may be used: -a goes over --args.",
+		Example: "  tenon call system list_top_processes -a sort_by=cpu -a limit=3\n" +
+			"  tenon call files read_file --args '{\"path\": \"notes.txt\"}' --timeout 30s",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && strings.Contains(args[0], "/") {
+				return nil // SERVER/TOOL
+			}
+			return exactly("SERVER", "TOOL")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				args = strings.SplitN(args[0], "/", 2)
+			}
+			return a.call(cmd, tool.Call{Server: args[0], Tool: args[1]}, whole, single)
+		},
+		ValidArgsFunction: a.completeCall,
+	}
+	cmd.Flags().StringVar(&whole, "args", "", "all arguments as a JSON object, @FILE, or - for standard input")
+	cmd.Flags().StringArrayVarP(&single, "arg", "a", nil, "one argument, key=value or key:=JSON; may be repeated")
+	return cmd
+}
+
+func (a *app) call(cmd *cobra.Command, c tool.Call, whole string, single []string) error {
+	var err error
+	if c.Arguments, err = a.wholeArguments(whole); err != nil {
+		return err
+	}
+	assigned, err := parseAssignments(single)
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	p, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	spinner := a.progress(c.Server + "/" + c.Tool)
+	c.Progress = func(params json.RawMessage) { spinner.say(c.Server + "/" + c.Tool + progressText(params)) }
+	res := a.carryOut(ctx, p, c, assigned)
+	spinner.stop()
+	if a.json() {
+		a.printJSON(res)
+	} else {
+		a.printResult(res)
+	}
+	if code := exitCode[res.Kind]; code != 0 {
+		return &told{code}
+	}
+	return nil
+}
+
+// carryOut adds the single arguments, typed by the tool's schema, and makes the
+// call. Without any, the arguments pass as they were given.
+func (a *app) carryOut(ctx context.Context, p pool, c tool.Call, assigned []assignment) *tool.Result {
+	if len(assigned) > 0 {
+		schema, err := schemaFor(ctx, p, c)
+		if err == nil {
+			c.Arguments, err = assign(c.Arguments, assigned, schema)
+		}
+		if err != nil {
+			return &tool.Result{Server: c.Server, Tool: c.Tool, Kind: tool.KindOf(err), Message: err.Error(), Err: err}
+		}
+	}
+	return p.Call(ctx, a.complete(c))
+}
+
+// schemaFor returns the schema of the tool's arguments, or nil where there is no
+// such tool: then the call is made all the same, for the gateway to correct.
+func schemaFor(ctx context.Context, p pool, c tool.Call) (json.RawMessage, error) {
+	l, err := p.Tools(ctx, tenon.ListOptions{Server: c.Server})
+	if ctx.Err() != nil {
+		return nil, &tool.Error{Kind: tool.Canceled, Text: "The call was canceled.", Err: ctx.Err()}
+	}
+	if err != nil && tool.KindOf(err) != tool.NotFound {
+		return nil, err
+	}
+	for _, s := range l.Servers {
+		for _, t := range s.Tools {
+			if t.Name == c.Tool {
+				return t.Schema, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// wholeArguments reads the value of --args: a JSON object, or nil.
+func (a *app) wholeArguments(whole string) (json.RawMessage, error) {
+	var text []byte
+	var err error
+	switch {
+	case whole == "":
+		return nil, nil
+	case whole == "-":
+		text, err = io.ReadAll(a.Stdin)
+	case whole[0] == '@':
+		text, err = os.ReadFile(whole[1:])
+	default:
+		text = []byte(whole)
+	}
+	if err != nil {
+		return nil, &problem{kind: tool.Invalid, text: "--args: " + err.Error(), err: err}
+	}
+	var o object
+	if err := json.Unmarshal(text, &o); err != nil || o == nil {
+		hint := `give one JSON object, such as --args '{"key": "value"}'`
+		if err == nil {
+			return nil, &problem{kind: tool.Invalid, text: "--args is no JSON object", hint: hint}
+		}
+		return nil, &problem{kind: tool.Invalid, text: "--args is no JSON object: " + err.Error(), hint: hint, err: err}
+	}
+	return text, nil
+}
+
+// progressText shows the params of a progress notification.
+func progressText(params json.RawMessage) string {
+	var p struct {
+		Progress float64 `json:"progress"`
+		Total    float64 `json:"total"`
+		Message  string  `json:"message"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return ""
+	}
+	text := fmt.Sprintf(" %g", p.Progress)
+	if p.Total > 0 {
+		text += fmt.Sprintf("/%g", p.Total)
+	}
+	if p.Message != "" {
+		text += " " + strings.Join(strings.Fields((*app)(nil).safe(p.Message)), " ")
+	}
+	return text
+}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	tenon "github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// checkCommand validates the configuration.
+func (a *app) checkCommand() *cobra.Command {
+	var connect bool
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Check the configuration; with --connect, start each server",
+		Long: "Read the configuration and tell every mistake in it with its place. With --connect, start each server as well\n" +
+			"and say what works. It exits 0 only where all is well: 2 for a mistake, 5 for a server that does not start.",
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := a.bounded(cmd.Context())
+			defer cancel()
+			gw, err := a.openGateway(ctx, a.logger(quiet), false)
+			if err != nil {
+				return err
+			}
+			defer gw.Close()
+			spinner := a.progress("starting all servers")
+			report := gw.Check(ctx, connect)
+			spinner.stop()
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			a.printReport(&report)
+			if code := reportCode(&report); code != 0 {
+				return &told{code}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&connect, "connect", false, "start each server and say what works")
+	return cmd
+}
+
+func reportCode(r *tenon.Report) int {
+	switch {
+	case len(r.Broken) > 0:
+		return exitCode[tool.Invalid]
+	case !r.OK():
+		return exitCode[tool.Unavailable]
+	}
+	return 0
+}
+
+func (a *app) printReport(r *tenon.Report) {
+	if a.json() {
+		a.printJSON(struct {
+			Config     string              `json:"config"` // empty is the built-in pool
+			OK         bool                `json:"ok"`
+			Servers    []tool.ServerStatus `json:"servers"`
+			Broken     []configProblem     `json:"broken,omitempty"`
+			Warnings   []configProblem     `json:"warnings,omitempty"`
+			Undeclared []string            `json:"undeclared,omitempty"`
+		}{a.configPath(), r.OK(), r.Servers, configProblems(r.Broken), configProblems(r.Warnings), r.Undeclared})
+		return
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", cmp.Or(a.configPath(), "built-in pool"), count(len(r.Servers), "server"))
+	for _, s := range r.Servers {
+		fmt.Fprintf(&b, "  %-10s %s", s.State, s.Name)
+		switch {
+		case s.State == tool.StateReady:
+			fmt.Fprintf(&b, " (%s)", count(s.Tools, "tool"))
+		case s.Reason != "":
+			fmt.Fprintf(&b, ": %s", s.Reason)
+		}
+		b.WriteString("\n")
+		if s.State == tool.StateFailed && s.Stderr != "" {
+			fmt.Fprintf(&b, "    %s\n", strings.ReplaceAll(strings.TrimSpace(s.Stderr), "\n", "\n    "))
+		}
+	}
+	for _, p := range r.Broken {
+		fmt.Fprintf(&b, "error: %s\n", strings.TrimRight(p.String()+"\n"+p.Excerpt, "\n"))
+	}
+	for _, p := range r.Warnings {
+		fmt.Fprintf(&b, "warning: %s\n", p)
+	}
+	if n := len(r.Undeclared); n > 0 {
+		fmt.Fprintf(&b, "%s without declared metadata, taken as neither read-only nor safe to run side by side: %s\n",
+			count(n, "tool"), strings.Join(r.Undeclared, ", "))
+	}
+	a.printText(a.safe(b.String()))
+}

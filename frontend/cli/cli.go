@@ -1,0 +1,189 @@
+// Package cli is the command line: tenon serve, tools, servers, call, batch,
+// search, server, check, version and completion.
+//
+//	os.Exit(cli.Main(ctx, cli.Options{Args: os.Args[1:], Env: os.Environ(), Stdin: os.Stdin, …}))
+//
+// It holds no logic of its own: a command opens the pool in place, or speaks to a
+// running gateway (--gateway, $TENON_GATEWAY), and does not know which. It keeps
+// these rules:
+//
+//   - Standard output is the answer and nothing else. Errors, hints, notes and
+//     progress go to standard error.
+//   - With --output json the answer is one JSON object of a stable shape, also
+//     where it is an error: {"error", "error_kind"}, or for call the result object.
+//   - The exit code follows from the kind of the error; see exitCode.
+//   - A person gets "error:" with what is wrong, and "hint:" with what to do.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// Options are the world as main finds it.
+type Options struct {
+	Args           []string // without the name of the program
+	Env            []string // as os.Environ gives it
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	ConfigDir      string // the user's configuration folder, or empty
+	Executable     string // path of this program, which runs bundled servers as children; empty runs them in process
+}
+
+// Main runs one command and returns its exit code. When ctx ends, what runs is
+// canceled; a server stops gracefully.
+func Main(ctx context.Context, o Options) int {
+	a := &app{Options: o, env: environ(o.Env)}
+	root := a.root()
+	root.SetArgs(append([]string{}, o.Args...)) // not nil: cobra would take those of the process
+	root.SetIn(o.Stdin)
+	root.SetOut(o.Stdout)
+	root.SetErr(o.Stderr)
+	return a.exit(root.ExecuteContext(ctx))
+}
+
+// An app is one run of the program.
+type app struct {
+	Options
+	env    map[string]string
+	common commonFlags
+}
+
+// commonFlags are the flags of all commands.
+type commonFlags struct {
+	config, gateway, output string
+	session, skill, task    string
+	timeout                 time.Duration
+	verbose                 bool
+}
+
+func environ(env []string) map[string]string {
+	m := make(map[string]string, len(env))
+	for _, e := range env {
+		key, value, _ := strings.Cut(e, "=")
+		m[key] = value
+	}
+	return m
+}
+
+// root makes the tree of commands.
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tenon",
+		Short: "The tool layer of an AI agent: a pool of tool servers behind one door",
+		Long: "Tenon keeps a pool of tool servers (Model Context Protocol), shows a model what they offer, and carries out\n" +
+			"the calls that the model asks for.\n\n" +
+			"The pool is that of --config, $TENON_CONFIG, ./tenon.yaml or the user's configuration folder, whichever is\n" +
+			"found first; without one, it is the bundled servers that need no key.\n\n" +
+			exitCodes,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          a.knownCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			return a.checkCommon()
+		},
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, "%v", err) })
+	f := root.PersistentFlags()
+	f.StringVar(&a.common.config, "config", "", "configuration: tenon.yaml, a client's mcpServers JSON, or a folder of tools ($TENON_CONFIG)")
+	f.StringVar(&a.common.gateway, "gateway", "", "URL of a running gateway to use instead of opening the pool here ($TENON_GATEWAY)")
+	f.StringVarP(&a.common.output, "output", "o", "text", "form of the answer: text or json")
+	f.StringVar(&a.common.session, "session", "", "session of the calls: holds the state of servers, such as a browser")
+	f.StringVar(&a.common.skill, "skill", "", "skill of the calls")
+	f.StringVar(&a.common.task, "task", "", "task of the calls")
+	f.DurationVar(&a.common.timeout, "timeout", 0, "bound on the whole, such as 30s or 5m")
+	f.BoolVarP(&a.common.verbose, "verbose", "v", false, "log what happens to standard error")
+	root.AddCommand(
+		a.serveCommand(), a.toolsCommand(), a.serversCommand(), a.callCommand(), a.batchCommand(),
+		a.searchCommand(), a.serverCommand(), a.checkCommand(), a.versionCommand(),
+	)
+	return root
+}
+
+// knownCommand is asked when the first argument names no command.
+func (a *app) knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return unknown(cmd, "command", args[0], names)
+}
+
+// checkCommon checks the flags that all commands have.
+func (a *app) checkCommon() error {
+	if a.common.output != "text" && a.common.output != "json" {
+		return &problem{kind: tool.Invalid, text: fmt.Sprintf("--output is text or json, not %q", a.common.output)}
+	}
+	if a.common.timeout < 0 {
+		return &problem{kind: tool.Invalid, text: "--timeout must not be below zero"}
+	}
+	return nil
+}
+
+// json reports whether the answer is to be JSON. It looks at the arguments
+// themselves where flags could not be read.
+func (a *app) json() bool {
+	if a.common.output == "json" {
+		return true
+	}
+	for i, arg := range a.Args {
+		switch {
+		case arg == "--":
+			return false
+		case arg == "--output=json" || arg == "-ojson" || arg == "-o=json":
+			return true
+		case (arg == "--output" || arg == "-o") && i+1 < len(a.Args) && a.Args[i+1] == "json":
+			return true
+		}
+	}
+	return false
+}
+
+// bounded returns ctx bounded by --timeout.
+func (a *app) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if a.common.timeout == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, a.common.timeout)
+}
+
+// logger returns a logger to standard error from that level on; --verbose logs
+// all.
+func (a *app) logger(level slog.Level) *slog.Logger {
+	if a.common.verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level}))
+}
+
+// quiet is the level at which commands log that tell the person all there is to
+// know themselves.
+const quiet = slog.LevelError + 1
+
+// terminal returns the width of w in characters where it is a terminal.
+func terminal(w io.Writer) (width int, ok bool) {
+	f, isFile := w.(interface{ Fd() uintptr })
+	if !isFile || !term.IsTerminal(int(f.Fd())) {
+		return 0, false
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0, true
+	}
+	return width, true
+}

@@ -1,0 +1,348 @@
+package cli_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/goleak"
+
+	"github.com/tenon-mcp/tenon/frontend/cli"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A command is one run of the program in this process.
+type command struct {
+	args   []string
+	env    []string
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer // nil is log
+	log    bytes.Buffer
+}
+
+// run runs the command until it ends, and returns its exit code. Bundled servers
+// run in this process.
+func (c *command) run(ctx context.Context, t *testing.T) int {
+	t.Helper()
+	if c.stdin == nil {
+		c.stdin = strings.NewReader("")
+	}
+	if c.stdout == nil {
+		c.stdout = io.Discard
+	}
+	if c.stderr == nil {
+		c.stderr = &c.log
+	}
+	return cli.Main(ctx, cli.Options{Args: c.args, Env: c.env, Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr})
+}
+
+// start runs the command in the background, and returns its standard output and a
+// function that interrupts it and returns its exit code.
+func (c *command) start(t *testing.T) (stdout *bufio.Reader, interrupt func() int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	r, w := io.Pipe()
+	c.stdout = w
+	var wg sync.WaitGroup
+	code := -1
+	wg.Go(func() {
+		code = c.run(ctx, t)
+		w.Close()
+	})
+	interrupt = func() int {
+		cancel()
+		r.Close()
+		wg.Wait()
+		return code
+	}
+	t.Cleanup(func() { interrupt() })
+	return bufio.NewReader(r), interrupt
+}
+
+// config writes a configuration with a server that never starts, and returns its
+// path.
+func config(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tenon.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestInterruptedCall(t *testing.T) {
+	mute := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	})
+	url := listen(t, mute)
+	for _, args := range [][]string{
+		{"call", "mute", "x", "--config", config(t, "version: 1\nservers: {mute: {url: \""+url+"\"}}\n")},
+		{"call", "mute", "x", "--gateway", url},
+		{"tools", "--gateway", url},
+		{"batch", "-", "--gateway", url},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(200*time.Millisecond, cancel)
+		c := command{args: append(args, "--output", "json"), stdin: strings.NewReader(`{"server":"mute","tool":"x"}`)}
+		var out bytes.Buffer
+		c.stdout = &out
+		if code := c.run(ctx, t); code != 130 || !strings.Contains(out.String(), `"canceled"`) {
+			t.Errorf("%v: exit code %d: %s %s", args, code, out.String(), c.log.String())
+		}
+		cancel()
+	}
+}
+
+// listen serves h on loopback until the test ends.
+func listen(t *testing.T, h http.Handler) string {
+	t.Helper()
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: time.Second}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = srv.Serve(ln) })
+	t.Cleanup(func() {
+		_ = srv.Close()
+		wg.Wait()
+	})
+	return "http://" + ln.Addr().String()
+}
+
+func TestServeStopsGracefully(t *testing.T) {
+	c := command{args: []string{"serve", "--listen", "127.0.0.1:0", "--output", "json"}}
+	stdout, interrupt := c.start(t)
+	var at struct{ MCP, REST string }
+	if err := json.NewDecoder(stdout).Decode(&at); err != nil {
+		t.Fatal(err, c.log.String())
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Post(at.REST+"/calls", "application/json", strings.NewReader(`{"server":"time","tool":"get_current_time","arguments":{"timezone":"Asia/Shanghai"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := io.ReadAll(res.Body)
+	res.Body.Close()
+	if !strings.Contains(string(body), "+08:00") {
+		t.Errorf("got %s", body)
+	}
+	s := connect(t, at.MCP)
+	if _, err := s.ListTools(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+	begun := time.Now()
+	if code := interrupt(); code != 0 || time.Since(begun) > 5*time.Second {
+		t.Errorf("exit code %d after %s: %s", code, time.Since(begun), c.log.String())
+	}
+	_ = s.Close()
+}
+
+// connect makes a client of the newest era that the server speaks, or of the
+// version that is wanted.
+func connect(t *testing.T, url string, version ...string) *sdk.ClientSession {
+	t.Helper()
+	tr := &http.Transport{}
+	t.Cleanup(tr.CloseIdleConnections)
+	o := &sdk.ClientSessionOptions{}
+	if len(version) > 0 {
+		o.ProtocolVersion = version[0]
+	}
+	s, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).
+		Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: tr}}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func TestServerOverHTTPSpeaksBothEras(t *testing.T) {
+	r, w := io.Pipe()
+	defer r.Close()
+	c := command{args: []string{"server", "time", "--http", "127.0.0.1:0"}, stderr: w}
+	_, interrupt := c.start(t)
+	line, err := bufio.NewReader(r).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), "MCP at ")
+	if !ok {
+		t.Fatalf("got %q", line)
+	}
+	for _, version := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
+		s := connect(t, url, version)
+		if got := s.InitializeResult().ProtocolVersion; got != version {
+			t.Errorf("speaks %s, want %s", got, version)
+		}
+		res, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "get_current_time", Arguments: map[string]any{"timezone": "Asia/Shanghai"}})
+		if err != nil || res.IsError {
+			t.Errorf("%s: %v %v", version, res, err)
+		}
+	}
+	if code := interrupt(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestServerEndsWithItsInput(t *testing.T) {
+	r, w := io.Pipe()
+	c := command{args: []string{"server", "time"}, stdin: r}
+	stdout, interrupt := c.start(t)
+	if _, err := io.WriteString(w, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := stdout.ReadString('\n'); err != nil || !strings.Contains(line, "tenon-time") {
+		t.Fatalf("got %q, %v", line, err)
+	}
+	w.Close()
+	if _, err := stdout.ReadString('\n'); err != io.EOF {
+		t.Errorf("standard output: %v, want its end", err)
+	}
+	if code := interrupt(); code != 0 {
+		t.Errorf("exit code %d: %s", code, c.log.String())
+	}
+}
+
+func TestOptionsOfAServerAreFlags(t *testing.T) {
+	var out bytes.Buffer
+	c := command{args: []string{"server", "network", "--help"}, stdout: &out}
+	if code := c.run(t.Context(), t); code != 0 || !strings.Contains(out.String(), "--allow") {
+		t.Errorf("exit code %d: %s", code, out.String())
+	}
+}
+
+func TestAssign(t *testing.T) {
+	const schema = `{"type":"object","properties":{
+		"text":{"type":"string"},"n":{"type":"integer"},"x":{"type":"number"},"b":{"type":"boolean"},
+		"list":{"type":"array","items":{"type":"integer"}},"any":{"type":"array"},"o":{"type":"object"},
+		"maybe":{"type":["string","null"]},"num":{"type":["number","null"]},"either":{"oneOf":[{"type":"boolean"},{"$ref":"#/$defs/n"}]},
+		"many":{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]},
+		"self":{"$ref":"#/$defs/self"},"loop":{"anyOf":[{"$ref":"#/$defs/loop"},{"type":"integer"}]},"remote":{"$ref":"https://example.com/x"},"free":true,"const":{"const":3}},
+		"$defs":{"n":{"type":"integer"},"self":{"$ref":"#/$defs/self"},"loop":{"anyOf":[{"$ref":"#/$defs/loop"}]}}}`
+	for _, c := range []struct{ flags, want, err string }{
+		{"text=5", `{"text":"5"}`, ""},
+		{"text=true", `{"text":"true"}`, ""},
+		{`text="q"`, `{"text":"\"q\""}`, ""},
+		{"text=", `{"text":""}`, ""},
+		{"n=12345678901234567890", `{"n":12345678901234567890}`, ""},
+		{"n=1.5", "", "not a whole number"},
+		{"n=0x10", "", "not a whole number"},
+		{"n=", "", "not a whole number"},
+		{"x=1", `{"x":1}`, ""},
+		{"x=1e3", `{"x":1e3}`, ""},
+		{"x=NaN", "", "not a number"},
+		{"b=true", `{"b":true}`, ""},
+		{"b=F", `{"b":false}`, ""},
+		{"b=yes", "", "not true or false"},
+		{"list=1", `{"list":[1]}`, ""},
+		{"list=[1,2]", `{"list":[1,2]}`, ""},
+		{"list=1 list=2", `{"list":[1,2]}`, ""},
+		{"list=1 list=b", "", "not a whole number"},
+		{"list=1 list:=[2]", `{"list":[1,[2]]}`, ""},
+		{"any=1 any=b", `{"any":[1,"b"]}`, ""},
+		{`o={"a":1}`, `{"o":{"a":1}}`, ""},
+		{"o=1", "", "not a JSON object"},
+		{"maybe=null", `{"maybe":"null"}`, ""},
+		{"maybe:=null", `{"maybe":null}`, ""},
+		{"num=null", `{"num":null}`, ""},
+		{"either=3", `{"either":3}`, ""},
+		{"either=true", `{"either":true}`, ""},
+		{"either=x", "", "not true or false or a whole number"},
+		{"many=a", `{"many":"a"}`, ""},
+		{"many=a many=b", `{"many":["a","b"]}`, ""},
+		{"self=3", `{"self":3}`, ""},
+		{"loop=3", `{"loop":3}`, ""},
+		{"remote=3", `{"remote":3}`, ""},
+		{"remote=x", `{"remote":"x"}`, ""},
+		{"free=3", `{"free":3}`, ""},
+		{"const=3", `{"const":3}`, ""},
+		{"n=1 n=2", "", "given 2 times"},
+		{"txet=1", "", `did you mean "text"?`},
+		{"zzzzzzzz=1", "", "It takes: any, b,"},
+	} {
+		got, err := cli.Assign(strings.Fields(c.flags), schema)
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%s: got %s, %v; want an error with %q", c.flags, got, err, c.err)
+			}
+			continue
+		}
+		if err != nil || got != c.want {
+			t.Errorf("%s: got %s, %v; want %s", c.flags, got, err, c.want)
+		}
+	}
+}
+
+func TestAssignWithoutProperties(t *testing.T) {
+	for _, c := range []struct{ schema, flags, want string }{
+		{``, "a=1 b=x c=true", `{"a":1,"b":"x","c":true}`},
+		{`{"type":"object"}`, "a=1", `{"a":1}`},
+		{`{"properties":{"b":{}},"additionalProperties":{"type":"integer"}}`, "a=1", `{"a":1}`},
+		{`{"properties":{"b":{}},"additionalProperties":true}`, "a=x", `{"a":"x"}`},
+		{`{"properties":{"b":{}},"additionalProperties":false}`, "a=x", ``},
+		{`[]`, "a=x", `{"a":"x"}`},
+	} {
+		got, err := cli.Assign(strings.Fields(c.flags), c.schema)
+		if (err == nil) != (c.want != "") || got != c.want {
+			t.Errorf("%s %s: got %s, %v; want %s", c.schema, c.flags, got, err, c.want)
+		}
+	}
+}
+
+// Whatever a schema says, the arguments are JSON or there is an error.
+func FuzzAssign(f *testing.F) {
+	f.Add("n=1", `{"properties":{"n":{"type":"integer"}}}`)
+	f.Add("n:=[1]", `{"properties":{"n":{"$ref":"#/$defs/n"}},"$defs":{"n":{"anyOf":[{"$ref":"#/$defs/n"},{"items":{"$ref":"#/$defs/n"}}]}}}`)
+	f.Fuzz(func(t *testing.T, flag, schema string) {
+		if got, err := cli.Assign([]string{flag, flag}, schema); err == nil && !json.Valid([]byte(got)) {
+			t.Errorf("%s", got)
+		}
+	})
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"serve", "server", "servers", "tools", "call", "check"}
+	for word, want := range map[string]string{
+		"tols": "tools", "tool": "tools", "cal": "call", "clal": "call", "chekc": "check", "TOOLS": "tools", "sevre": "serve", "x": "", "completely": "",
+	} {
+		if got := cli.Nearest(word, names...); got != want {
+			t.Errorf("%s: got %q, want %q", word, got, want)
+		}
+	}
+}
+
+func TestSpinnerAppearsLateAndLeavesNoTrace(t *testing.T) {
+	for wait, want := range map[time.Duration]string{
+		400 * time.Millisecond: "",
+		650 * time.Millisecond: "\r\x1b[K| working 500ms\r\x1b[K/ still 600ms\r\x1b[K",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var b bytes.Buffer
+			say, stop := cli.Spin(&b, "working")
+			time.Sleep(min(wait, 550*time.Millisecond))
+			say("still")
+			time.Sleep(wait - min(wait, 550*time.Millisecond))
+			stop()
+			stop()
+			if b.String() != want {
+				t.Errorf("after %s: got %q, want %q", wait, b.String(), want)
+			}
+		})
+	}
+}

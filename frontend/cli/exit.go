@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	tenon "github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/frontend/web"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// exitCode gives the exit code of the program for a kind of error.
+var exitCode = map[tool.Kind]int{
+	"":                  0,
+	tool.Failed:         1,
+	tool.Invalid:        2,
+	tool.NotFound:       3,
+	tool.Denied:         4,
+	tool.Unavailable:    5,
+	tool.Timeout:        6,
+	tool.OutcomeUnknown: 7,
+	tool.Internal:       8,
+	tool.Canceled:       130,
+}
+
+const exitCodes = `Exit codes: 0 result, 1 failed, 2 usage, configuration or arguments, 3 not found, 4 denied, 5 unavailable,
+6 timeout, 7 outcome unknown, 8 internal, 130 interrupted. A batch exits 0 when every call has a result, else 1.`
+
+// A problem is an error with what the person can do about it.
+type problem struct {
+	kind tool.Kind
+	text string
+	hint string // or empty
+	err  error  // the cause, or nil
+}
+
+// Error returns the text.
+func (p *problem) Error() string { return p.text }
+
+// Unwrap gives the cause, and the kind to tool.KindOf.
+func (p *problem) Unwrap() []error {
+	kind := &tool.Error{Kind: p.kind, Text: p.text}
+	if p.err == nil {
+		return []error{kind}
+	}
+	return []error{kind, p.err}
+}
+
+// usage returns the error of a command that was not given as it must be.
+func usage(cmd *cobra.Command, format string, args ...any) error {
+	return &problem{kind: tool.Invalid, text: fmt.Sprintf(format, args...), hint: "see " + cmd.CommandPath() + " --help"}
+}
+
+// unknown returns the error of a name that is none of names.
+func unknown(cmd *cobra.Command, what, name string, names []string) error {
+	hint := "see " + cmd.CommandPath() + " --help"
+	if n := nearest(name, names); n != "" {
+		hint = fmt.Sprintf("did you mean %q? %s", n, hint)
+	}
+	return &problem{kind: tool.Invalid, text: fmt.Sprintf("there is no %s %q", what, name), hint: hint}
+}
+
+// exactly demands so many arguments of a command, with names for them.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return usage(cmd, "%s is missing", strings.Join(names[len(args):], " and "))
+		case len(args) > len(names):
+			return usage(cmd, "%q is one argument too many", args[len(names)])
+		}
+		return nil
+	}
+}
+
+// told is the error of a command that has told its outcome already.
+type told struct{ code int }
+
+// Error is never shown.
+func (t *told) Error() string { return fmt.Sprintf("exit code %d", t.code) }
+
+// exit tells err, if there is one, and returns the exit code for it.
+func (a *app) exit(err error) int {
+	if err == nil {
+		return 0
+	}
+	if t, ok := errors.AsType[*told](err); ok {
+		return t.code
+	}
+	p := explain(err)
+	if a.json() {
+		a.printJSON(p.object())
+		return exitCode[p.kind]
+	}
+	if e, ok := errors.AsType[*tenon.ConfigError](err); ok {
+		for _, m := range e.Problems {
+			a.note("error: %s", strings.TrimRight(m.String()+"\n"+m.Excerpt, "\n"))
+		}
+	} else {
+		a.note("error: %s", p.text)
+	}
+	if p.hint != "" {
+		a.note("hint: %s", p.hint)
+	}
+	return exitCode[p.kind]
+}
+
+// explain gives any error a kind, and a hint where there is one.
+func explain(err error) *problem {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p
+	}
+	p := &problem{kind: tool.KindOf(err), text: err.Error(), err: err}
+	switch {
+	case isConfig(err):
+		p.kind, p.hint = tool.Invalid, "docs/configuration.md explains every key"
+	case errors.Is(err, web.ErrBusy):
+		p.kind = tool.Unavailable
+		p.hint = "another gateway may be running there: use it with --gateway, or listen elsewhere with --listen 127.0.0.1:0"
+	case errors.Is(err, web.ErrNotLoopback) || isAddress(err):
+		p.kind = tool.Invalid
+	case errors.Is(err, context.Canceled):
+		p.kind, p.text = tool.Canceled, "interrupted"
+	case errors.Is(err, context.DeadlineExceeded):
+		p.kind, p.text = tool.Timeout, "the time given by --timeout has passed"
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
+		p.kind = tool.Invalid
+	}
+	return p
+}
+
+// isAddress reports whether err is about an address that is none, or a host that
+// nobody knows.
+func isAddress(err error) bool {
+	_, addr := errors.AsType[*net.AddrError](err)
+	_, dns := errors.AsType[*net.DNSError](err)
+	return addr || dns
+}
+
+func isConfig(err error) bool {
+	_, ok := errors.AsType[*tenon.ConfigError](err)
+	return ok
+}
+
+// object is the JSON form of a problem.
+func (p *problem) object() any {
+	o := struct {
+		Error    string          `json:"error"`
+		Kind     tool.Kind       `json:"error_kind"`
+		Hint     string          `json:"hint,omitempty"`
+		Problems []configProblem `json:"problems,omitempty"`
+	}{Error: p.text, Kind: p.kind, Hint: p.hint}
+	if e, ok := errors.AsType[*tenon.ConfigError](p); ok {
+		o.Problems = configProblems(e.Problems)
+	}
+	return o
+}
+
+// A configProblem is a mistake in the configuration as JSON shows it.
+type configProblem struct {
+	File   string `json:"file"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+	Text   string `json:"text"`
+	Hint   string `json:"hint,omitempty"`
+}
+
+func configProblems(problems []tenon.Problem) []configProblem {
+	out := make([]configProblem, len(problems))
+	for i, p := range problems {
+		out[i] = configProblem{p.File, p.Line, p.Column, p.Text, p.Hint}
+	}
+	return out
+}
+
+// printJSON writes the answer as one JSON object.
+func (a *app) printJSON(v any) {
+	e := json.NewEncoder(a.Stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		fmt.Fprintln(a.Stderr, "error:", err)
+	}
+}
+
+// nearest returns the one of names that word most likely means, or nothing where
+// none is near: at most a third of its letters wrong.
+func nearest(word string, names []string) string {
+	best, least := "", len(word)/3+1
+	for _, n := range names {
+		if strings.HasPrefix(n, word) && len(word) > 1 {
+			return n
+		}
+		if d := distance(strings.ToLower(word), strings.ToLower(n)); d < least || d == least && best == "" {
+			best, least = n, d
+		}
+	}
+	return best
+}
+
+// distance is the number of letters to insert, delete, replace or swap with the
+// next that make b of a.
+func distance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	d := make([][]int, len(x)+1)
+	for i := range d {
+		d[i] = make([]int, len(y)+1)
+		d[i][0] = i
+	}
+	for j := range d[0] {
+		d[0][j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		for j := 1; j <= len(y); j++ {
+			cost := 1
+			if x[i-1] == y[j-1] {
+				cost = 0
+			}
+			d[i][j] = slices.Min([]int{d[i-1][j] + 1, d[i][j-1] + 1, d[i-1][j-1] + cost})
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
+			}
+		}
+	}
+	return d[len(x)][len(y)]
+}

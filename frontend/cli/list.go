@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	tenon "github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/frontend/rest"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// toolsCommand lists what the pool offers.
+func (a *app) toolsCommand() *cobra.Command {
+	var server, format string
+	cmd := &cobra.Command{
+		Use:   "tools",
+		Short: "List what the pool offers",
+		Long: "List the tools of the pool by server, in the order of the configuration. A server that failed is listed with\n" +
+			"its reason. Servers that are still starting are waited for, at most 15 s.\n\n" +
+			"Formats: table; prompt, for the system prompt of a model; mcp, openai, anthropic and gemini, the tools as a\n" +
+			"request to that API declares them.",
+		Example: "  tenon tools\n  tenon tools --server system --format openai\n  tenon tools --output json",
+		Args:    exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := a.bounded(cmd.Context())
+			defer cancel()
+			p, err := a.open(ctx)
+			if err != nil {
+				return err
+			}
+			defer p.Close()
+			defer a.progress("waiting for servers").stop()
+			return a.tools(cmd, p, tenon.ListOptions{Server: server}, rest.Format(format))
+		},
+	}
+	cmd.Flags().StringVar(&server, "server", "", "only this server")
+	cmd.Flags().StringVar(&format, "format", "", "table, prompt, mcp, openai, anthropic or gemini")
+	a.completeFlag(cmd, "server", a.serverNames)
+	a.completeFlag(cmd, "format", func(*cobra.Command) []string { return formatNames() })
+	return cmd
+}
+
+func formatNames() []string {
+	var names []string
+	for _, f := range rest.Formats() {
+		names = append(names, string(f))
+	}
+	return names
+}
+
+func (a *app) tools(cmd *cobra.Command, p pool, o tenon.ListOptions, f rest.Format) error {
+	switch {
+	case f != "" && !slices.Contains(rest.Formats(), f):
+		return unknown(cmd, "format", string(f), formatNames())
+	case a.json() && (f == rest.Table || f == rest.Prompt):
+		return usage(cmd, "the format %s is text: leave out --output json", f)
+	}
+	listing, err := p.Tools(cmd.Context(), o)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f == "" && a.json():
+		a.printJSON(listing)
+		return nil
+	case f == "" || f == rest.Table:
+		width, _ := terminal(a.Stdout)
+		_, _ = a.Stdout.Write(rest.TableOf(listing, width))
+		return nil
+	}
+	body, err := p.Rendered(cmd.Context(), o, f)
+	if err != nil {
+		return err
+	}
+	if f != rest.Prompt { // declarations have no place for servers that failed
+		for _, s := range listing.Servers {
+			if s.Error != "" {
+				a.note("warning: server %s: %s", s.Name, s.Error)
+			}
+		}
+	}
+	_, _ = a.Stdout.Write(append(body, '\n'))
+	return nil
+}
+
+// serversCommand shows the state of each server.
+func (a *app) serversCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "servers",
+		Short: "Show the state of each server of the pool",
+		Long: "Show the state of each server: ready, starting, failed (why, since when, next try), idle (known, not running)\n" +
+			"or stopped. Nothing is started; a pool without a running gateway is idle.",
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := a.bounded(cmd.Context())
+			defer cancel()
+			p, err := a.open(ctx)
+			if err != nil {
+				return err
+			}
+			defer p.Close()
+			status, err := p.Status(ctx)
+			if err != nil {
+				return err
+			}
+			if a.json() {
+				a.printJSON(map[string]any{"servers": status})
+				return nil
+			}
+			a.printTable(statusRows(status, time.Now()))
+			if a.gateway() == "" {
+				a.note("This is the pool as configured. tenon check --connect starts each server; --gateway URL asks a running gateway.")
+			}
+			return nil
+		},
+	}
+}
+
+func statusRows(status []tool.ServerStatus, now time.Time) [][]string {
+	rows := [][]string{{"SERVER", "STATE", "TOOLS", "RESTARTS", "TRANSPORT", "ERA", "SINCE", "REASON"}}
+	for _, s := range status {
+		era, reason := s.Era, s.Reason
+		if era == "" {
+			era = "-"
+		}
+		if s.NextTry != nil {
+			reason += fmt.Sprintf(" (next try in %s)", max(s.NextTry.Sub(now), 0).Round(time.Second))
+		}
+		rows = append(rows, []string{
+			s.Name, string(s.State), strconv.Itoa(s.Tools), strconv.Itoa(s.Restarts), s.Transport, era,
+			now.Sub(s.Since).Round(time.Second).String(), strings.TrimSpace(reason),
+		})
+	}
+	return rows
+}
+
+// searchCommand finds tools by words.
+func (a *app) searchCommand() *cobra.Command {
+	limit := rest.DefaultLimit
+	cmd := &cobra.Command{
+		Use:     "search WORDS…",
+		Short:   "Find tools by what they do",
+		Example: "  tenon search disk space",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if strings.TrimSpace(strings.Join(args, "")) == "" {
+				return usage(cmd, "the words to search for are missing")
+			}
+			if limit < 1 || limit > 100 {
+				return usage(cmd, "--limit is a number from 1 to 100")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, cancel := a.bounded(cmd.Context())
+			defer cancel()
+			p, err := a.open(ctx)
+			if err != nil {
+				return err
+			}
+			defer p.Close()
+			spinner := a.progress("waiting for servers")
+			matches, err := p.Find(ctx, strings.Join(args, " "), limit)
+			spinner.stop()
+			if err != nil {
+				return err
+			}
+			if a.json() {
+				a.printJSON(map[string]any{"matches": matches})
+				return nil
+			}
+			if len(matches) == 0 {
+				a.note("No tool fits. tenon tools lists all.")
+				return nil
+			}
+			rows := [][]string{{"SERVER", "TOOL", "DESCRIPTION"}}
+			for _, m := range matches {
+				first, _, _ := strings.Cut(m.Description, "\n")
+				rows = append(rows, []string{m.Server, m.Name, first})
+			}
+			a.printTable(rows)
+			return nil
+		},
+	}
+	cmd.Flags().IntVar(&limit, "limit", limit, "how many tools at most")
+	return cmd
+}

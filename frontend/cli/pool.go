@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	tenon "github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/frontend/rest"
+	"github.com/tenon-mcp/tenon/servers"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// A pool is what commands work on: one opened in this process, or a gateway.
+type pool interface {
+	lister
+	caller
+	io.Closer
+}
+
+type lister interface {
+	Status(ctx context.Context) ([]tool.ServerStatus, error)
+	Tools(ctx context.Context, o tenon.ListOptions) (tool.Listing, error)
+	Rendered(ctx context.Context, o tenon.ListOptions, f rest.Format) ([]byte, error)
+	Find(ctx context.Context, words string, limit int) ([]tenon.Match, error)
+}
+
+type caller interface {
+	Call(ctx context.Context, c tool.Call) *tool.Result
+	CallBatch(ctx context.Context, calls []tool.Call) []*tool.Result
+}
+
+var (
+	_ pool = (*rest.Client)(nil)
+	_ pool = inPlace{}
+)
+
+// inPlace is a pool in this process.
+type inPlace struct{ *tenon.Gateway }
+
+// Status returns the state of each server.
+func (p inPlace) Status(context.Context) ([]tool.ServerStatus, error) { return p.Gateway.Status(), nil }
+
+// Rendered returns what the pool offers in a format.
+func (p inPlace) Rendered(ctx context.Context, o tenon.ListOptions, f rest.Format) ([]byte, error) {
+	l, err := p.Tools(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return rest.Render(l, p.Offered(), f)
+}
+
+// open opens the pool of the command: that of the gateway that is named, else
+// one in this process.
+func (a *app) open(ctx context.Context) (pool, error) {
+	if url := a.gateway(); url != "" {
+		return rest.NewClient(url)
+	}
+	gw, err := a.openGateway(ctx, a.logger(quiet), false)
+	if err != nil {
+		return nil, err
+	}
+	return inPlace{gw}, nil
+}
+
+// gateway returns the URL of the gateway to use, or nothing.
+func (a *app) gateway() string { return cmp.Or(a.common.gateway, a.env["TENON_GATEWAY"]) }
+
+// openGateway opens the pool in this process; start starts all its servers.
+func (a *app) openGateway(ctx context.Context, log *slog.Logger, start bool) (*tenon.Gateway, error) {
+	o := tenon.Options{
+		Config: a.configPath(), Bundled: bundled(), Env: a.Env, Logger: log, Start: start,
+	}
+	if a.Executable != "" {
+		o.Executable = []string{a.Executable, "server"}
+	}
+	return tenon.Open(ctx, o)
+}
+
+func bundled() []tenon.Bundled {
+	all := servers.All()
+	out := make([]tenon.Bundled, len(all))
+	for i, s := range all {
+		out[i] = tenon.Bundled{Name: s.Name, Summary: s.Summary, Keyless: s.Keyless, New: s.New, Meta: s.Meta}
+	}
+	return out
+}
+
+// configPath returns the path of the configuration, or nothing for the built-in
+// pool. What is named is used even if it does not exist: that is an error.
+func (a *app) configPath() string {
+	if named := cmp.Or(a.common.config, a.env["TENON_CONFIG"]); named != "" {
+		return named
+	}
+	places := []string{"tenon.yaml"}
+	if a.ConfigDir != "" {
+		places = append(places, filepath.Join(a.ConfigDir, "tenon", "tenon.yaml"))
+	}
+	for _, p := range places {
+		if _, err := os.Stat(p); err == nil {
+			return p
+		}
+	}
+	return ""
+}
+
+// complete adds the common flags to a call.
+func (a *app) complete(c tool.Call) tool.Call {
+	c.Caller = tool.Caller{Via: "cli"}
+	c.Session = cmp.Or(c.Session, a.common.session)
+	c.Skill = cmp.Or(c.Skill, a.common.skill)
+	c.Task = cmp.Or(c.Task, a.common.task)
+	c.Timeout = cmp.Or(c.Timeout, a.common.timeout)
+	return c
+}

@@ -1,0 +1,247 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tenon-mcp/tenon/frontend/web"
+	"github.com/tenon-mcp/tenon/servers"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// optionsVariable holds the options of a bundled server as a JSON object. The
+// gateway uses it, so that no secret is in a process list; flags go over it.
+const optionsVariable = "TENON_SERVER_OPTIONS"
+
+// serverCommand runs a bundled server by itself. Each server is a command below
+// it, with its options as flags.
+func (a *app) serverCommand() *cobra.Command {
+	all := servers.All()
+	cmd := &cobra.Command{
+		Use:   "server NAME",
+		Short: "Run one bundled server as an MCP server of its own",
+		Long: "Run one bundled server as an MCP server of its own: on standard input and output, or with --http over\n" +
+			"streamable HTTP on this machine. Without a name, list the bundled servers.\n\n" +
+			"The options of a server are its flags (tenon server NAME --help), and the JSON object in $" + optionsVariable + ".",
+		Example: "  tenon server time\n  tenon server system --http",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			var names []string
+			for _, s := range all {
+				names = append(names, s.Name)
+			}
+			return unknown(cmd, "bundled server", args[0], names)
+		},
+		RunE: func(*cobra.Command, []string) error {
+			a.printServers(all)
+			return nil
+		},
+	}
+	for _, s := range all {
+		// The flags of a server come from the schema of its options, which takes
+		// time to make: only the one that is meant gets them.
+		cmd.AddCommand(a.oneServer(s, slices.Contains(a.Args, s.Name)))
+	}
+	return cmd
+}
+
+func (a *app) printServers(all []servers.Server) {
+	if a.json() {
+		type entry struct {
+			Name    string `json:"name"`
+			Summary string `json:"summary"`
+			Port    int    `json:"port"`
+			Keyless bool   `json:"keyless"`
+		}
+		list := []entry{}
+		for _, s := range all {
+			list = append(list, entry{s.Name, s.Summary, s.Port, s.Keyless})
+		}
+		a.printJSON(map[string]any{"servers": list})
+		return
+	}
+	rows := [][]string{{"SERVER", "PORT", "SUMMARY"}}
+	for _, s := range all {
+		rows = append(rows, []string{s.Name, strconv.Itoa(s.Port), s.Summary})
+	}
+	a.printTable(rows)
+}
+
+func (a *app) oneServer(s servers.Server, meant bool) *cobra.Command {
+	var addr string
+	var flags []serverFlag
+	usual := "127.0.0.1:" + strconv.Itoa(s.Port)
+	cmd := &cobra.Command{
+		Use:   s.Name,
+		Short: s.Summary,
+		Args: func(cmd *cobra.Command, args []string) error {
+			// --http takes its address after a space too, which a flag with a usual
+			// value does not by itself.
+			if cmd.Flags().Changed("http") && addr == usual && len(args) == 1 {
+				addr = args[0]
+				return nil
+			}
+			return exactly()(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			options, err := a.serverOptions(flags)
+			if err != nil {
+				return err
+			}
+			srv, err := s.New(options)
+			if err != nil {
+				return &problem{kind: tool.Invalid, text: "server " + s.Name + ": " + err.Error(), hint: "tenon server " + s.Name + " --help lists its options", err: err}
+			}
+			if addr != "" {
+				return a.serveHTTP(cmd.Context(), srv, addr)
+			}
+			return serveStdio(cmd.Context(), srv, a.Stdin, a.Stdout)
+		},
+	}
+	cmd.Flags().StringVar(&addr, "http", "", "serve streamable HTTP on this loopback address")
+	cmd.Flags().Lookup("http").NoOptDefVal = usual
+	if meant {
+		flags = addServerFlags(cmd.Flags(), s)
+	}
+	return cmd
+}
+
+// A serverFlag is one option of a bundled server as a flag.
+type serverFlag struct {
+	option servers.Option
+	flag   *pflag.Flag
+	values *[]string
+}
+
+// addServerFlags adds a flag for each option of a server.
+func addServerFlags(fs *pflag.FlagSet, s servers.Server) []serverFlag {
+	options, err := s.Options()
+	if err != nil {
+		return nil // a fault of the server: New tells it
+	}
+	flags := make([]serverFlag, len(options))
+	for i, o := range options {
+		// All are read as texts and typed together with the others, so that a
+		// mistake is told the same way wherever an option comes from.
+		values := fs.StringArray(o.Flag(), nil, o.Description)
+		f := fs.Lookup(o.Flag())
+		f.DefValue = ""
+		f.Value = namedType{f.Value, o.Type}
+		if o.Type == "boolean" {
+			f.NoOptDefVal = "true"
+		}
+		flags[i] = serverFlag{o, f, values}
+	}
+	return flags
+}
+
+// A namedType is a flag's value that help calls by the type of the option.
+type namedType struct {
+	pflag.Value
+	name string
+}
+
+// Type returns the name of the type.
+func (t namedType) Type() string { return t.name }
+
+// serverOptions returns the options of the environment with those of the flags
+// over them, or nil where there are none.
+func (a *app) serverOptions(flags []serverFlag) (json.RawMessage, error) {
+	o := object{}
+	if env := a.env[optionsVariable]; env != "" {
+		if err := json.Unmarshal([]byte(env), &o); err != nil {
+			return nil, &problem{kind: tool.Invalid, text: "$" + optionsVariable + " is no JSON object"} // not its text: it may hold secrets
+		}
+	}
+	for _, f := range flags {
+		if !f.flag.Changed {
+			continue
+		}
+		value, err := optionValue(f.option, *f.values)
+		if err != nil {
+			return nil, &problem{kind: tool.Invalid, text: "--" + f.flag.Name + ": " + err.Error()}
+		}
+		o[f.option.Name] = value
+	}
+	if len(o) == 0 {
+		return nil, nil
+	}
+	return o.bytes(), nil
+}
+
+func optionValue(o servers.Option, values []string) (json.RawMessage, error) {
+	if o.Type == "array" {
+		return json.Marshal(values)
+	}
+	if len(values) > 1 {
+		return nil, errors.New("given more than once")
+	}
+	return typed(values[0], []string{cmp.Or(o.Type, "string")})
+}
+
+// serveStdio speaks MCP until in ends or ctx does.
+func serveStdio(ctx context.Context, srv *sdk.Server, in io.Reader, out io.Writer) error {
+	err := srv.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}})
+	if errors.Is(err, io.EOF) || ctx.Err() != nil {
+		return nil // its client went away, or it was told to stop
+	}
+	return err
+}
+
+type nopCloser struct{ io.Writer }
+
+// Close does nothing.
+func (nopCloser) Close() error { return nil }
+
+// sessionTimeout ends sessions of clients that went away without a word.
+const sessionTimeout = 30 * time.Minute
+
+// serveHTTP speaks MCP at /mcp of a loopback address.
+func (a *app) serveHTTP(ctx context.Context, srv *sdk.Server, addr string) error {
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", bothEras(srv))
+	s, err := web.Listen(ctx, web.Options{Addr: addr, Handler: mux, Logger: a.logger(slog.LevelWarn)})
+	if err != nil {
+		return err
+	}
+	a.note("MCP at %s/mcp", s.URL())
+	err = s.Run(ctx)
+	for session := range srv.Sessions() { // those that their clients did not end
+		err = errors.Join(err, session.Close())
+	}
+	return err
+}
+
+// firstStateless is the first version of MCP without sessions.
+const firstStateless = "2026-07-28"
+
+// bothEras speaks MCP with sessions and without on one URL. A handler of the SDK
+// does one or the other.
+func bothEras(srv *sdk.Server) http.Handler {
+	get := func(*http.Request) *sdk.Server { return srv }
+	// Cancellation by closing the connection is how a modern client gives up.
+	stateless := sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
+	sessions := sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{SessionTimeout: sessionTimeout})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.TrimSpace(r.Header.Get("MCP-Protocol-Version")) >= firstStateless {
+			stateless.ServeHTTP(w, r)
+			return
+		}
+		sessions.ServeHTTP(w, r)
+	})
+}
