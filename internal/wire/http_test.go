@@ -381,10 +381,12 @@ func TestHTTPClosed(t *testing.T) {
 	})
 	c := wire.NewHTTP(wire.HTTPOptions{URL: s.URL})
 	errs := make(chan error, 1)
-	go func() {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
 		_, err := c.Call(context.Background(), &wire.Request{Method: "wait"})
 		errs <- err
-	}()
+	})
 	<-reached
 	if c.Err() != nil {
 		t.Errorf("ended before: %v", c.Err())

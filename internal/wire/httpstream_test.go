@@ -33,14 +33,16 @@ func (f network) RoundTrip(r *http.Request) (*http.Response, error) {
 	pr, pw := io.Pipe()
 	w := &pipeWriter{body: pw, header: http.Header{}, started: make(chan struct{})}
 	untie := context.AfterFunc(r.Context(), func() { _ = pw.CloseWithError(context.Cause(r.Context())) })
-	go func() {
+	var wg sync.WaitGroup
+	// The response ends with it: the client waits for that.
+	wg.Go(func() {
 		defer untie()
 		defer func() {
 			_ = pw.CloseWithError(map[bool]error{true: io.ErrUnexpectedEOF, false: nil}[recover() != nil])
 		}()
 		f(w, r)
 		w.WriteHeader(http.StatusOK)
-	}()
+	})
 	select {
 	case <-w.started:
 		return &http.Response{StatusCode: w.status, Header: w.sent, Body: pr, ContentLength: -1, Request: r}, nil
@@ -207,10 +209,12 @@ func TestHTTPCancel(t *testing.T) {
 				c.SetVersion(version)
 				ctx, cancel := context.WithCancelCause(t.Context())
 				errs := make(chan error, 1)
-				go func() {
+				var wg sync.WaitGroup
+				defer wg.Wait()
+				wg.Go(func() {
 					_, err := c.Call(ctx, &wire.Request{Method: "wait"})
 					errs <- err
-				}()
+				})
 				id := <-reached
 				cancel(io.ErrNoProgress)
 				err := <-errs

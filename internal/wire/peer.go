@@ -30,13 +30,8 @@ type flight struct {
 // A peer is what the clients over HTTP have in common: the calls in flight, what
 // the server asks and notifies, the work in the background, and the end of it.
 type peer struct {
-	handler Handler
+	inbox
 	garbage func(head []byte, err error)
-	reply   func(id []byte, result tool.Bytes, e *jsonrpc.Error)
-	session *Session // its context ends with the connection
-	running chan struct{}
-
-	notices sync.Mutex // held while a notification is taken: one after the other
 
 	mu      sync.Mutex
 	lastID  int64
@@ -49,10 +44,9 @@ type peer struct {
 
 // init prepares p. notify sends a notification to the server.
 func (p *peer) init(o *HTTPOptions, notify func(method string, params []byte) error) {
-	p.handler, p.garbage = o.Handler, o.Garbage
-	p.session = newSession(context.Background(), "")
-	p.session.notify = notify
-	p.running = make(chan struct{}, maxRunning)
+	p.garbage = o.Garbage
+	p.inbox.init(o.Handler, notify)
+	p.inbox.spawn, p.progress = p.spawn, p.progressOf
 	p.flights = map[int64]*flight{}
 	p.done = make(chan struct{})
 }
@@ -105,10 +99,14 @@ func (p *peer) take(id int64) *flight {
 	return f
 }
 
-func (p *peer) find(id int64) *flight {
+// progressOf returns what takes the progress of a call in flight, or nil.
+func (p *peer) progressOf(id int64) func(tool.Bytes) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.flights[id]
+	if f := p.flights[id]; f != nil {
+		return f.progress
+	}
+	return nil
 }
 
 // attach ties ctx to the connection, for a message without an answer. done must
@@ -203,83 +201,6 @@ func parseID(raw []byte) (int64, bool) {
 func sameID(raw []byte, id int64) bool {
 	got, ok := parseID(raw)
 	return ok && got == id
-}
-
-// dispatch takes what the server asks or notifies.
-func (p *peer) dispatch(m *jsonrpc.Message) {
-	if m.IsRequest() {
-		p.asked(m)
-		return
-	}
-	p.notices.Lock()
-	defer p.notices.Unlock()
-	switch m.Method {
-	case "notifications/progress":
-		if p.progressed(m) {
-			return
-		}
-	case "notifications/cancelled":
-		p.session.cancelRequest(m)
-		return
-	}
-	if p.handler != nil {
-		p.handler.Notification(p.exchange(), m)
-	}
-}
-
-// progressed hands progress to the call it belongs to, and reports whether there
-// is one.
-func (p *peer) progressed(m *jsonrpc.Message) bool {
-	var token [1]jsonrpc.Span
-	if jsonrpc.Members(m.Params, []string{"progressToken"}, token[:]) != nil || !token[0].Found() {
-		return false
-	}
-	id, err := strconv.ParseInt(string(token[0].In(m.Params).Join()), 10, 64)
-	if err != nil {
-		return false
-	}
-	f := p.find(id)
-	if f == nil || f.progress == nil {
-		return false
-	}
-	f.progress(m.Params)
-	return true
-}
-
-func (p *peer) exchange() *Exchange {
-	return &Exchange{Session: p.session, notify: p.session.notify}
-}
-
-func (p *peer) asked(m *jsonrpc.Message) {
-	select {
-	case p.running <- struct{}{}:
-	default:
-		// Whoever asks this much waits for us: its stream is not read meanwhile.
-		p.reply(m.ID, nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "more than %d requests at once", maxRunning))
-		return
-	}
-	ctx, end := p.session.begin(p.session.ctx, m.ID)
-	started := p.spawn(func() {
-		defer func() { <-p.running }()
-		result, rpcErr := p.handle(ctx, m)
-		if canceled := end(); !canceled {
-			p.reply(m.ID, result, rpcErr)
-		}
-	})
-	if !started {
-		end()
-		<-p.running
-	}
-}
-
-func (p *peer) handle(ctx context.Context, m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
-	switch {
-	case m.Method == "ping":
-		return tool.OneOf([]byte("{}")), nil
-	case p.handler == nil:
-		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is not supported", m.Method)
-	}
-	return p.handler.Request(ctx, p.exchange(), m)
 }
 
 // cancelParams returns the params of notifications/cancelled.

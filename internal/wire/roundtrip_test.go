@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -24,7 +25,9 @@ func rawServer(t *testing.T, f func(n int, c net.Conn)) string {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
-	go func() {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
 		defer close(done)
 		for n := 1; ; n++ {
 			c, err := l.Accept()
@@ -34,7 +37,7 @@ func rawServer(t *testing.T, f func(n int, c net.Conn)) string {
 			f(n, c)
 			_ = c.Close()
 		}
-	}()
+	})
 	t.Cleanup(func() { _ = l.Close(); <-done })
 	return "http://" + l.Addr().String()
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -123,10 +124,12 @@ func TestSDKServers(t *testing.T) {
 				return // this server cannot be told
 			}
 			ctx, cancel := context.WithCancel(t.Context())
-			go func() {
+			var wg sync.WaitGroup
+			defer wg.Wait()
+			wg.Go(func() {
 				<-canceled
 				cancel()
-			}()
+			})
 			if _, err := call(ctx, "wait", nil); !errors.Is(err, context.Canceled) {
 				t.Errorf("wait: %v", err)
 			}
@@ -240,7 +243,9 @@ func startEverything(t *testing.T, mode string) string {
 	}
 	ready := make(chan struct{})
 	drained := make(chan struct{})
-	go func() {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
 		defer close(drained)
 		lines := bufio.NewScanner(stderr)
 		for first := true; lines.Scan(); {
@@ -249,7 +254,7 @@ func startEverything(t *testing.T, mode string) string {
 				close(ready)
 			}
 		}
-	}()
+	})
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		<-drained

@@ -27,6 +27,12 @@ func newSession(ctx context.Context, id string) *Session {
 	return s
 }
 
+// newConnectionSession returns the session that a connection itself is. It ends
+// with the connection, not with whoever opened that.
+func newConnectionSession() *Session {
+	return newSession(context.Background(), "") //nolint:forbidigo // a root of its own: see above
+}
+
 // Done is closed when the session has ended.
 func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 

@@ -143,10 +143,12 @@ func TestSSEConnect(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
 			if c.name == "silent" {
-				go func() {
+				var wg sync.WaitGroup
+				defer wg.Wait()
+				wg.Go(func() {
 					<-reached
 					cancel(io.ErrNoProgress)
-				}()
+				})
 			}
 			_, err := wire.NewSSE(ctx, wire.HTTPOptions{URL: s.URL + "/sse"})
 			if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(strings.ReplaceAll(err.Error(), io.ErrNoProgress.Error(), "no progress"), c.want) {
@@ -184,10 +186,12 @@ func TestSSEConversation(t *testing.T) {
 	c := s.dial(t, wire.HTTPOptions{Handler: h, Garbage: func([]byte, error) { garbage++ }})
 	progress := 0
 	errs := make(chan error, 1)
-	go func() {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
 		_, err := c.Call(t.Context(), &wire.Request{Method: "ask", Progress: func(tool.Bytes) { progress++ }})
 		errs <- err
-	}()
+	})
 	if got := <-posted; got != "notifications/progress" {
 		t.Errorf("got %s", got)
 	}
@@ -218,10 +222,12 @@ func TestSSECancel(t *testing.T) {
 	})
 	c := s.dial(t, wire.HTTPOptions{})
 	ctx, cancel := context.WithCancelCause(t.Context())
-	go func() {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
 		<-reached
 		cancel(io.ErrNoProgress)
-	}()
+	})
 	if _, err := c.Call(ctx, &wire.Request{Method: "wait"}); !errors.Is(err, io.ErrNoProgress) {
 		t.Errorf("got %v", err)
 	}

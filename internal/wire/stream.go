@@ -12,9 +12,6 @@ import (
 	"github.com/tenon-mcp/tenon/tool"
 )
 
-// maxRunning bounds the requests of the other side that run at once.
-const maxRunning = 1024
-
 var errStopped = errors.New("stopped")
 
 // StreamOptions configures a Stream. R and W must be set.
@@ -38,11 +35,10 @@ type StreamOptions struct {
 // A Stream is one end of a JSON-RPC connection over a byte stream with one
 // message a line. Both ends may ask and answer. It is a Client.
 type Stream struct {
-	o       StreamOptions
-	out     *outbox
-	session *Session
-	tasks   sync.WaitGroup
-	running chan struct{}
+	inbox
+	o     StreamOptions
+	out   *outbox
+	tasks sync.WaitGroup
 
 	mu     sync.Mutex
 	lastID int64
@@ -70,14 +66,9 @@ func NewStream(o StreamOptions) *Stream {
 	if o.Close == nil {
 		o.Close = func() error { return errors.Join(closeIf(o.R), closeIf(o.W)) }
 	}
-	s := &Stream{
-		o: o, out: newOutbox(),
-		session: newSession(context.Background(), ""),
-		running: make(chan struct{}, maxRunning),
-		calls:   map[int64]*pending{},
-		done:    make(chan struct{}),
-	}
-	s.session.notify = s.notify
+	s := &Stream{o: o, out: newOutbox(), calls: map[int64]*pending{}, done: make(chan struct{})}
+	s.inbox.init(o.Handler, s.notify)
+	s.reply, s.spawn, s.progress = s.answer, s.run, s.progressOf
 	s.tasks.Go(func() { s.end(s.readAll()) })
 	s.tasks.Go(func() { s.end(s.out.run(o.W, s.done)) })
 	return s
@@ -156,7 +147,7 @@ func (s *Stream) Call(ctx context.Context, r *Request) (tool.Bytes, error) {
 	s.mu.Unlock()
 
 	if err := s.sendRequest(ctx, id, r); err != nil {
-		s.forget(id)
+		s.take(id)
 		return nil, err
 	}
 	select {
@@ -164,7 +155,7 @@ func (s *Stream) Call(ctx context.Context, r *Request) (tool.Bytes, error) {
 		return p.result(s, m)
 	case <-ctx.Done():
 	}
-	if !s.forget(id) {
+	if s.take(id) == nil {
 		return p.result(s, <-p.answer) // it came just now
 	}
 	s.tellCanceled(id, context.Cause(ctx))
@@ -218,9 +209,7 @@ func (p *pending) result(s *Stream, m *jsonrpc.Message) (tool.Bytes, error) {
 	return m.Value()
 }
 
-// forget drops a call and reports whether it was still waited for.
-func (s *Stream) forget(id int64) bool { return s.take(id) != nil }
-
+// take takes a call out, or returns nil where nobody waits for it any more.
 func (s *Stream) take(id int64) *pending {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,10 +221,7 @@ func (s *Stream) take(id int64) *pending {
 // tellCanceled tells the server that nobody waits any more. It does not wait
 // for room in the queue: a server that does not read will not hear it anyway.
 func (s *Stream) tellCanceled(id int64, why error) {
-	params := append([]byte(`{"requestId":`), strconv.AppendInt(nil, id, 10)...)
-	params = append(params, `,"reason":`...)
-	params = append(jsonrpc.Quote(params, why.Error()), '}')
-	_ = s.send(closed, jsonrpc.AppendRequest(nil, 0, "notifications/cancelled", params)) // nobody is left to tell
+	_ = s.send(closed, jsonrpc.AppendRequest(nil, 0, "notifications/cancelled", cancelParams(id, why))) // nobody is left to tell
 }
 
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
@@ -264,10 +250,8 @@ func (s *Stream) readAll() error {
 			s.unreadable(ln)
 		case ln.Message.IsAnswer():
 			s.answered(ln.Message)
-		case ln.Message.IsRequest():
-			s.asked(ln.Message)
 		default:
-			s.notified(ln.Message)
+			s.dispatch(ln.Message)
 		}
 	}
 }
@@ -287,89 +271,39 @@ func (s *Stream) unreadable(ln jsonrpc.Line) {
 	}
 }
 
-func (s *Stream) takeRaw(id []byte) *pending {
-	n, err := strconv.ParseInt(string(id), 10, 64)
-	if err != nil {
-		// Some servers send the id back as a string.
-		if n, err = strconv.ParseInt(string(bytes.Trim(id, `"`)), 10, 64); err != nil {
-			return nil
-		}
+// takeRaw returns the call that an answer with this id is for, or nil.
+func (s *Stream) takeRaw(raw []byte) *pending {
+	id, ok := parseID(raw)
+	if !ok {
+		return nil
 	}
-	return s.take(n)
+	return s.take(id)
 }
 
 func (s *Stream) answered(m *jsonrpc.Message) {
-	p := s.takeRaw(m.ID)
-	if p == nil {
-		return // late, after its caller gave up, or twice
-	}
-	p.answer <- m
-}
-
-func (s *Stream) notified(m *jsonrpc.Message) {
-	switch m.Method {
-	case "notifications/progress":
-		if s.progressed(m) {
-			return
-		}
-	case "notifications/cancelled":
-		s.session.cancelRequest(m)
-		return
-	}
-	if s.o.Handler != nil {
-		s.o.Handler.Notification(s.exchange(), m)
+	if p := s.takeRaw(m.ID); p != nil { // else late, after its caller gave up, or twice
+		p.answer <- m
 	}
 }
 
-// progressed hands progress to the call it belongs to, and reports whether there
-// is one.
-func (s *Stream) progressed(m *jsonrpc.Message) bool {
-	var token [1]jsonrpc.Span
-	if jsonrpc.Members(m.Params, []string{"progressToken"}, token[:]) != nil || !token[0].Found() {
-		return false
-	}
-	id, err := strconv.ParseInt(string(token[0].In(m.Params).Join()), 10, 64)
-	if err != nil {
-		return false
-	}
+// progressOf returns what takes the progress of a call in flight, or nil.
+func (s *Stream) progressOf(id int64) func(tool.Bytes) {
 	s.mu.Lock()
-	p := s.calls[id]
-	s.mu.Unlock()
-	if p == nil || p.progress == nil {
-		return false
+	defer s.mu.Unlock()
+	if p := s.calls[id]; p != nil {
+		return p.progress
 	}
-	p.progress(m.Params)
+	return nil
+}
+
+// run runs f in the background. The reader calls it, which Close waits for, so
+// Close waits for f as well.
+func (s *Stream) run(f func()) bool {
+	s.tasks.Go(f)
 	return true
 }
 
-func (s *Stream) exchange() *Exchange { return &Exchange{Session: s.session, notify: s.notify} }
-
-func (s *Stream) asked(m *jsonrpc.Message) {
-	if m.Method == "ping" {
-		s.reply(m.ID, tool.OneOf([]byte("{}")), nil)
-		return
-	}
-	if s.o.Handler == nil {
-		s.reply(m.ID, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is not supported", m.Method))
-		return
-	}
-	select {
-	case s.running <- struct{}{}:
-	default:
-		s.reply(m.ID, nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "more than %d requests at once", maxRunning))
-		return
-	}
-	ctx, end := s.session.begin(s.session.ctx, m.ID)
-	s.tasks.Go(func() {
-		defer func() { <-s.running }()
-		result, rpcErr := s.o.Handler.Request(ctx, s.exchange(), m)
-		if canceled := end(); !canceled {
-			s.reply(m.ID, result, rpcErr)
-		}
-	})
-}
-
-func (s *Stream) reply(id []byte, result tool.Bytes, e *jsonrpc.Error) {
+func (s *Stream) answer(id []byte, result tool.Bytes, e *jsonrpc.Error) {
 	if e != nil {
 		result = tool.OneOf(e.JSON())
 	}
