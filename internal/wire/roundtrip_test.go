@@ -26,7 +26,6 @@ func rawServer(t *testing.T, f func(n int, c net.Conn)) string {
 	}
 	done := make(chan struct{})
 	var wg sync.WaitGroup
-	defer wg.Wait()
 	wg.Go(func() {
 		defer close(done)
 		for n := 1; ; n++ {

@@ -244,7 +244,6 @@ func startEverything(t *testing.T, mode string) string {
 	ready := make(chan struct{})
 	drained := make(chan struct{})
 	var wg sync.WaitGroup
-	defer wg.Wait()
 	wg.Go(func() {
 		defer close(drained)
 		lines := bufio.NewScanner(stderr)
