@@ -15,7 +15,7 @@ import (
 )
 
 // batchCommand carries out many calls.
-func (a *app) batchCommand() *cobra.Command {
+func batchCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "batch FILE",
 		Short: "Make many calls from a file, or from standard input as -",
@@ -25,7 +25,7 @@ func (a *app) batchCommand() *cobra.Command {
 		Example: "  tenon batch calls.json\n  echo '{\"server\": \"time\", \"tool\": \"get_current_time\"}' | tenon batch -",
 		Args:    exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			calls, err := a.readBatch(args[0])
+			calls, err := readBatch(a, args[0])
 			if err != nil {
 				return err
 			}
@@ -40,7 +40,7 @@ func (a *app) batchCommand() *cobra.Command {
 			spinner := a.progress(count(len(calls), "call"))
 			results := p.CallBatch(cmd.Context(), calls)
 			spinner.stop()
-			a.printBatch(results)
+			printBatch(a, results)
 			return batchOutcome(results)
 		},
 	}
@@ -64,7 +64,7 @@ func batchOutcome(results []*tool.Result) error {
 	return &told{code}
 }
 
-func (a *app) printBatch(results []*tool.Result) {
+func printBatch(a *app, results []*tool.Result) {
 	if a.json() {
 		a.printJSON(map[string]any{"results": results})
 		return
@@ -75,7 +75,7 @@ func (a *app) printBatch(results []*tool.Result) {
 	}
 }
 
-func (a *app) readBatch(name string) ([]tool.Call, error) {
+func readBatch(a *app, name string) ([]tool.Call, error) {
 	var text []byte
 	var err error
 	if name == "-" {

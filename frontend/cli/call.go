@@ -15,7 +15,7 @@ import (
 )
 
 // callCommand carries out one call.
-func (a *app) callCommand() *cobra.Command {
+func callCommand(a *app) *cobra.Command {
 	var whole string
 	var single []string
 	cmd := &cobra.Command{
@@ -37,18 +37,20 @@ func (a *app) callCommand() *cobra.Command {
 			if len(args) == 1 {
 				args = strings.SplitN(args[0], "/", 2)
 			}
-			return a.call(cmd, tool.Call{Server: args[0], Tool: args[1]}, whole, single)
+			return runCall(a, cmd, tool.Call{Server: args[0], Tool: args[1]}, whole, single)
 		},
-		ValidArgsFunction: a.completeCall,
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return completeCall(a, cmd, args)
+		},
 	}
 	cmd.Flags().StringVar(&whole, "args", "", "all arguments as a JSON object, @FILE, or - for standard input")
 	cmd.Flags().StringArrayVarP(&single, "arg", "a", nil, "one argument, key=value or key:=JSON; may be repeated")
 	return cmd
 }
 
-func (a *app) call(cmd *cobra.Command, c tool.Call, whole string, single []string) error {
+func runCall(a *app, cmd *cobra.Command, c tool.Call, whole string, single []string) error {
 	var err error
-	if c.Arguments, err = a.wholeArguments(whole); err != nil {
+	if c.Arguments, err = wholeArguments(a, whole); err != nil {
 		return err
 	}
 	assigned, err := parseAssignments(single)
@@ -63,7 +65,7 @@ func (a *app) call(cmd *cobra.Command, c tool.Call, whole string, single []strin
 	defer p.Close()
 	spinner := a.progress(c.Server + "/" + c.Tool)
 	c.Progress = func(params json.RawMessage) { spinner.say(c.Server + "/" + c.Tool + progressText(params)) }
-	res := a.carryOut(ctx, p, c, assigned)
+	res := carryOut(ctx, a, p, c, assigned)
 	spinner.stop()
 	if a.json() {
 		a.printJSON(res)
@@ -78,7 +80,7 @@ func (a *app) call(cmd *cobra.Command, c tool.Call, whole string, single []strin
 
 // carryOut adds the single arguments, typed by the tool's schema, and makes the
 // call. Without any, the arguments pass as they were given.
-func (a *app) carryOut(ctx context.Context, p pool, c tool.Call, assigned []assignment) *tool.Result {
+func carryOut(ctx context.Context, a *app, p pool, c tool.Call, assigned []assignment) *tool.Result {
 	if len(assigned) > 0 {
 		schema, err := schemaFor(ctx, p, c)
 		if err == nil {
@@ -112,7 +114,7 @@ func schemaFor(ctx context.Context, p pool, c tool.Call) (json.RawMessage, error
 }
 
 // wholeArguments reads the value of --args: a JSON object, or nil.
-func (a *app) wholeArguments(whole string) (json.RawMessage, error) {
+func wholeArguments(a *app, whole string) (json.RawMessage, error) {
 	var text []byte
 	var err error
 	switch {
@@ -154,7 +156,7 @@ func progressText(params json.RawMessage) string {
 		text += fmt.Sprintf("/%g", p.Total)
 	}
 	if p.Message != "" {
-		text += " " + strings.Join(strings.Fields((*app)(nil).safe(p.Message)), " ")
+		text += " " + strings.Join(strings.Fields(safe(p.Message)), " ")
 	}
 	return text
 }

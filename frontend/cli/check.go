@@ -12,7 +12,7 @@ import (
 )
 
 // checkCommand validates the configuration.
-func (a *app) checkCommand() *cobra.Command {
+func checkCommand(a *app) *cobra.Command {
 	var connect bool
 	cmd := &cobra.Command{
 		Use:   "check",
@@ -34,7 +34,7 @@ func (a *app) checkCommand() *cobra.Command {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			a.printReport(&report)
+			printReport(a, &report)
 			if code := reportCode(&report); code != 0 {
 				return &told{code}
 			}
@@ -55,7 +55,7 @@ func reportCode(r *tenon.Report) int {
 	return 0
 }
 
-func (a *app) printReport(r *tenon.Report) {
+func printReport(a *app, r *tenon.Report) {
 	if a.json() {
 		a.printJSON(struct {
 			Config     string              `json:"config"` // empty is the built-in pool
@@ -92,5 +92,5 @@ func (a *app) printReport(r *tenon.Report) {
 		fmt.Fprintf(&b, "%s without declared metadata, taken as neither read-only nor safe to run side by side: %s\n",
 			count(n, "tool"), strings.Join(r.Undeclared, ", "))
 	}
-	a.printText(a.safe(b.String()))
+	a.printText(safe(b.String()))
 }

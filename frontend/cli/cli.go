@@ -42,8 +42,8 @@ type Options struct {
 // Main runs one command and returns its exit code. When ctx ends, what runs is
 // canceled; a server stops gracefully.
 func Main(ctx context.Context, o Options) int {
-	a := &app{Options: o, env: environ(o.Env)}
-	root := a.root()
+	a := &app{Options: o, screen: screen{o.Stdout, o.Stderr}, env: environ(o.Env)}
+	root := rootCommand(a)
 	root.SetArgs(append([]string{}, o.Args...)) // not nil: cobra would take those of the process
 	root.SetIn(o.Stdin)
 	root.SetOut(o.Stdout)
@@ -54,6 +54,7 @@ func Main(ctx context.Context, o Options) int {
 // An app is one run of the program.
 type app struct {
 	Options
+	screen
 	env    map[string]string
 	common commonFlags
 }
@@ -75,8 +76,8 @@ func environ(env []string) map[string]string {
 	return m
 }
 
-// root makes the tree of commands.
-func (a *app) root() *cobra.Command {
+// rootCommand makes the tree of commands.
+func rootCommand(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tenon",
 		Short: "The tool layer of an AI agent: a pool of tool servers behind one door",
@@ -87,7 +88,7 @@ func (a *app) root() *cobra.Command {
 			exitCodes,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          a.knownCommand,
+		Args:          knownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			return a.checkCommon()
@@ -104,14 +105,14 @@ func (a *app) root() *cobra.Command {
 	f.DurationVar(&a.common.timeout, "timeout", 0, "bound on the whole, such as 30s or 5m")
 	f.BoolVarP(&a.common.verbose, "verbose", "v", false, "log what happens to standard error")
 	root.AddCommand(
-		a.serveCommand(), a.toolsCommand(), a.serversCommand(), a.callCommand(), a.batchCommand(),
-		a.searchCommand(), a.serverCommand(), a.checkCommand(), a.versionCommand(),
+		serveCommand(a), toolsCommand(a), serversCommand(a), callCommand(a), batchCommand(a),
+		searchCommand(a), serverCommand(a), checkCommand(a), versionCommand(a),
 	)
 	return root
 }
 
 // knownCommand is asked when the first argument names no command.
-func (a *app) knownCommand(cmd *cobra.Command, args []string) error {
+func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}

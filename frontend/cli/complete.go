@@ -8,7 +8,7 @@ import (
 )
 
 // completeFlag makes the shell complete a flag with names.
-func (a *app) completeFlag(cmd *cobra.Command, flag string, names func(*cobra.Command) []string) {
+func completeFlag(cmd *cobra.Command, flag string, names func(*cobra.Command) []string) {
 	// The only error is a flag that does not exist.
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return names(cmd), cobra.ShellCompDirectiveNoFileComp
@@ -16,7 +16,7 @@ func (a *app) completeFlag(cmd *cobra.Command, flag string, names func(*cobra.Co
 }
 
 // serverNames returns the names of the servers of the pool. It starts nothing.
-func (a *app) serverNames(cmd *cobra.Command) []string {
+func serverNames(a *app, cmd *cobra.Command) []string {
 	p, err := a.open(cmd.Context())
 	if err != nil {
 		return nil
@@ -34,19 +34,19 @@ func (a *app) serverNames(cmd *cobra.Command) []string {
 }
 
 // completeCall completes server and tool of a call.
-func (a *app) completeCall(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func completeCall(a *app, cmd *cobra.Command, args []string) ([]string, cobra.ShellCompDirective) {
 	switch len(args) {
 	case 0:
-		return a.serverNames(cmd), cobra.ShellCompDirectiveNoFileComp
+		return serverNames(a, cmd), cobra.ShellCompDirectiveNoFileComp
 	case 1:
-		return a.toolNames(cmd, args[0]), cobra.ShellCompDirectiveNoFileComp
+		return toolNames(a, cmd, args[0]), cobra.ShellCompDirectiveNoFileComp
 	}
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
 // toolNames returns the tools of a server where they are known without starting
 // it: those of a bundled server, or of one that a gateway runs.
-func (a *app) toolNames(cmd *cobra.Command, server string) []string {
+func toolNames(a *app, cmd *cobra.Command, server string) []string {
 	p, err := a.open(cmd.Context())
 	if err != nil {
 		return nil
@@ -58,13 +58,13 @@ func (a *app) toolNames(cmd *cobra.Command, server string) []string {
 	}
 	for _, s := range status {
 		if s.Name == server && (s.Transport == "bundled" || s.State == tool.StateReady) {
-			return a.listed(cmd, p, server)
+			return listed(cmd, p, server)
 		}
 	}
 	return nil
 }
 
-func (*app) listed(cmd *cobra.Command, p pool, server string) []string {
+func listed(cmd *cobra.Command, p pool, server string) []string {
 	l, err := p.Tools(cmd.Context(), tenon.ListOptions{Server: server})
 	if err != nil {
 		return nil

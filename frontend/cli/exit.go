@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -179,16 +178,6 @@ func configProblems(problems []tenon.Problem) []configProblem {
 		out[i] = configProblem{p.File, p.Line, p.Column, p.Text, p.Hint}
 	}
 	return out
-}
-
-// printJSON writes the answer as one JSON object.
-func (a *app) printJSON(v any) {
-	e := json.NewEncoder(a.Stdout)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
-		fmt.Fprintln(a.Stderr, "error:", err)
-	}
 }
 
 // nearest returns the one of names that word most likely means, or nothing where

@@ -15,7 +15,7 @@ import (
 )
 
 // toolsCommand lists what the pool offers.
-func (a *app) toolsCommand() *cobra.Command {
+func toolsCommand(a *app) *cobra.Command {
 	var server, format string
 	cmd := &cobra.Command{
 		Use:   "tools",
@@ -35,13 +35,13 @@ func (a *app) toolsCommand() *cobra.Command {
 			}
 			defer p.Close()
 			defer a.progress("waiting for servers").stop()
-			return a.tools(cmd, p, tenon.ListOptions{Server: server}, rest.Format(format))
+			return runTools(a, cmd, p, tenon.ListOptions{Server: server}, rest.Format(format))
 		},
 	}
 	cmd.Flags().StringVar(&server, "server", "", "only this server")
 	cmd.Flags().StringVar(&format, "format", "", "table, prompt, mcp, openai, anthropic or gemini")
-	a.completeFlag(cmd, "server", a.serverNames)
-	a.completeFlag(cmd, "format", func(*cobra.Command) []string { return formatNames() })
+	completeFlag(cmd, "server", func(cmd *cobra.Command) []string { return serverNames(a, cmd) })
+	completeFlag(cmd, "format", func(*cobra.Command) []string { return formatNames() })
 	return cmd
 }
 
@@ -53,7 +53,7 @@ func formatNames() []string {
 	return names
 }
 
-func (a *app) tools(cmd *cobra.Command, p pool, o tenon.ListOptions, f rest.Format) error {
+func runTools(a *app, cmd *cobra.Command, p pool, o tenon.ListOptions, f rest.Format) error {
 	switch {
 	case f != "" && !slices.Contains(rest.Formats(), f):
 		return unknown(cmd, "format", string(f), formatNames())
@@ -89,7 +89,7 @@ func (a *app) tools(cmd *cobra.Command, p pool, o tenon.ListOptions, f rest.Form
 }
 
 // serversCommand shows the state of each server.
-func (a *app) serversCommand() *cobra.Command {
+func serversCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "servers",
 		Short: "Show the state of each server of the pool",
@@ -140,7 +140,7 @@ func statusRows(status []tool.ServerStatus, now time.Time) [][]string {
 }
 
 // searchCommand finds tools by words.
-func (a *app) searchCommand() *cobra.Command {
+func searchCommand(a *app) *cobra.Command {
 	limit := rest.DefaultLimit
 	cmd := &cobra.Command{
 		Use:     "search WORDS…",

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -10,32 +11,46 @@ import (
 	"github.com/tenon-mcp/tenon/tool"
 )
 
+// A screen is where a command writes: the answer to one place, all else to the
+// other.
+type screen struct{ stdout, stderr io.Writer }
+
 // printText writes a text of the answer, with a line end at its end. On a
 // terminal it is shown without the sequences that would control it: the text
 // comes from a tool, and from whatever the tool has read.
-func (a *app) printText(text string) {
-	if _, ok := terminal(a.Stdout); ok {
-		text = a.safe(text)
+func (s screen) printText(text string) {
+	if _, ok := terminal(s.stdout); ok {
+		text = safe(text)
 	}
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	_, _ = io.WriteString(a.Stdout, text) // whoever closed it does not want to know
+	_, _ = io.WriteString(s.stdout, text) // whoever closed it does not want to know
+}
+
+// printJSON writes the answer as one JSON object.
+func (s screen) printJSON(v any) {
+	e := json.NewEncoder(s.stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		fmt.Fprintln(s.stderr, "error:", err)
+	}
 }
 
 // printTable writes a table, cut to the width of the terminal.
-func (a *app) printTable(rows [][]string) {
-	width, _ := terminal(a.Stdout)
-	_, _ = a.Stdout.Write(rest.AlignedTable(rows, width))
+func (s screen) printTable(rows [][]string) {
+	width, _ := terminal(s.stdout)
+	_, _ = s.stdout.Write(rest.AlignedTable(rows, width))
 }
 
 // note tells the person something beside the answer.
-func (a *app) note(format string, args ...any) {
-	fmt.Fprintln(a.Stderr, a.safe(fmt.Sprintf(format, args...)))
+func (s screen) note(format string, args ...any) {
+	fmt.Fprintln(s.stderr, safe(fmt.Sprintf(format, args...)))
 }
 
 // safe returns s without control characters other than line ends and tabs.
-func (*app) safe(s string) string {
+func safe(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
 			return -1
@@ -54,13 +69,13 @@ func count(n int, thing string) string {
 
 // printResult tells the outcome of a call: the text for the model to standard
 // output, or the error to standard error.
-func (a *app) printResult(res *tool.Result) {
+func (s screen) printResult(res *tool.Result) {
 	for _, n := range res.Notes {
-		a.note("note: %s", n.Text)
+		s.note("note: %s", n.Text)
 	}
 	if res.Kind != "" {
-		a.note("error: %s", res.Text())
+		s.note("error: %s", res.Text())
 		return
 	}
-	a.printText(res.Text())
+	s.printText(res.Text())
 }

@@ -26,11 +26,11 @@ type spinner struct {
 
 // progress starts a spinner on standard error if that is a terminal. Stop it
 // before anything else is written there.
-func (a *app) progress(label string) *spinner {
-	if _, ok := terminal(a.Stderr); !ok {
+func (s screen) progress(label string) *spinner {
+	if _, ok := terminal(s.stderr); !ok {
 		return &spinner{}
 	}
-	return spin(a.Stderr, label)
+	return spin(s.stderr, label)
 }
 
 func spin(w io.Writer, label string) *spinner {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,7 @@ import (
 )
 
 // serveCommand runs the gateway.
-func (a *app) serveCommand() *cobra.Command {
+func serveCommand(a *app) *cobra.Command {
 	var listen string
 	var stdio bool
 	cmd := &cobra.Command{
@@ -34,7 +35,7 @@ func (a *app) serveCommand() *cobra.Command {
 		Example: "  tenon serve\n  tenon serve --listen 127.0.0.1:0 --output json\n  tenon serve --stdio --config tools.yaml",
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.serve(cmd.Context(), listen, stdio, !stdio || cmd.Flags().Changed("listen"))
+			return runServe(cmd.Context(), a, listen, stdio, !stdio || cmd.Flags().Changed("listen"))
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "loopback address to listen on; port 0 is any (configured: gateway.listen, else 127.0.0.1:8400)")
@@ -42,10 +43,22 @@ func (a *app) serveCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) serve(ctx context.Context, listen string, stdio, listening bool) error {
-	// A person at a terminal reads the lines of watchPool; a log wants more.
+// A serving is a gateway on its way to its clients.
+type serving struct {
+	*app
+	gw     *tenon.Gateway
+	front  *mcp.Server
+	listen *web.Server // nil where it does not listen
+
+	stdio   bool
+	watched bool // by a person at a terminal
+}
+
+func runServe(ctx context.Context, a *app, listen string, stdio, listening bool) error {
+	// A person at a terminal reads the lines of watchPool, all others the log.
+	_, watched := terminal(a.Stderr)
 	level := slog.LevelInfo
-	if _, ok := terminal(a.Stderr); ok {
+	if watched {
 		level = slog.LevelError
 	}
 	log := a.logger(level)
@@ -55,77 +68,87 @@ func (a *app) serve(ctx context.Context, listen string, stdio, listening bool) e
 	}
 	defer gw.Close()
 	settings := gw.Settings()
+	tuneRuntime(settings)
 	front := mcp.New(gw, mcp.Options{Version: thisBuild().Version, Logger: log, MaxBody: settings.MaxBodyBytes})
 	defer front.Close()
-
-	var srv *web.Server
+	s := serving{app: a, gw: gw, front: front, stdio: stdio, watched: watched}
 	if listening {
 		mux := http.NewServeMux()
 		mux.Handle("/mcp", front)
 		mux.Handle("/", rest.New(gw, rest.Options{Version: thisBuild().Version, Logger: log}))
-		srv, err = web.Listen(ctx, web.Options{
+		s.listen, err = web.Listen(ctx, web.Options{
 			Addr: cmp.Or(listen, settings.Listen), Handler: mux, AllowedHosts: settings.AllowedHosts,
 			MaxBodyBytes: settings.MaxBodyBytes, Logger: log,
 		})
 		if err != nil {
 			return err
 		}
-		a.announce(srv.URL(), stdio)
+		s.announce(s.listen.URL())
 	}
-	return a.runAll(ctx, gw, front, srv, stdio)
+	return s.run(ctx)
 }
 
-// runAll runs the listener, if there is one, and stdio where it is wanted, until
-// ctx ends or one of them does.
-func (a *app) runAll(ctx context.Context, gw *tenon.Gateway, front *mcp.Server, srv *web.Server, stdio bool) error {
+// tuneRuntime sets what the configuration wants of the whole process.
+func tuneRuntime(s tenon.Settings) {
+	if s.MemoryLimit > 0 {
+		debug.SetMemoryLimit(s.MemoryLimit)
+	}
+	if s.GCPercent > 0 {
+		debug.SetGCPercent(s.GCPercent)
+	}
+}
+
+// run runs the listener and stdio, as wanted, until ctx ends or one of them does.
+func (s serving) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wg sync.WaitGroup
 	var listener, stream error
-	if srv != nil {
+	if s.listen != nil {
 		wg.Go(func() {
 			defer cancel()
-			listener = srv.Run(ctx)
+			listener = s.listen.Run(ctx)
 		})
 	}
-	if stdio {
+	if s.stdio {
 		wg.Go(func() {
 			defer cancel()
-			stream = front.ServeStdio(ctx, a.Stdin, a.Stdout)
+			stream = s.front.ServeStdio(ctx, s.Stdin, s.Stdout)
 		})
-	} else {
-		wg.Go(func() { a.watchPool(ctx, gw) })
+	}
+	if s.watched {
+		wg.Go(func() { s.watchPool(ctx) })
 	}
 	wg.Wait()
 	return errors.Join(listener, stream)
 }
 
 // announce tells how the gateway is reached.
-func (a *app) announce(url string, stdio bool) {
-	if a.json() && !stdio {
-		a.printJSON(map[string]string{"mcp": url + "/mcp", "rest": url + rest.Prefix})
+func (s serving) announce(url string) {
+	if s.json() && !s.stdio {
+		s.printJSON(map[string]string{"mcp": url + "/mcp", "rest": url + rest.Prefix})
 		return
 	}
 	entry, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"tenon": map[string]string{"type": "http", "url": url + "/mcp"}}})
-	a.note("tenon %s", thisBuild().Version)
-	a.note("  MCP     %s/mcp", url)
-	a.note("  REST    %s%s (%s%s/openapi.json)", url, rest.Prefix, url, rest.Prefix)
-	a.note("  client  %s", entry)
+	s.note("tenon %s", thisBuild().Version)
+	s.note("  MCP     %s/mcp", url)
+	s.note("  REST    %s%s (%s%s/openapi.json)", url, rest.Prefix, url, rest.Prefix)
+	s.note("  client  %s", entry)
 }
 
 // watchPool tells what becomes of the servers, a line for each change.
-func (a *app) watchPool(ctx context.Context, gw *tenon.Gateway) {
+func (s serving) watchPool(ctx context.Context) {
 	shown := map[string]string{}
 	show := func() {
-		for _, s := range gw.Status() {
-			line, ok := stateLine(s)
-			if ok && shown[s.Name] != line {
-				a.note("%s", line)
+		for _, st := range s.gw.Status() {
+			line, ok := stateLine(st)
+			if ok && shown[st.Name] != line {
+				s.note("%s", line)
 			}
-			shown[s.Name] = line
+			shown[st.Name] = line
 		}
 	}
-	events := gw.Watch(ctx)
+	events := s.gw.Watch(ctx)
 	show()
 	for range events {
 		show()

@@ -28,7 +28,7 @@ const optionsVariable = "TENON_SERVER_OPTIONS"
 
 // serverCommand runs a bundled server by itself. Each server is a command below
 // it, with its options as flags.
-func (a *app) serverCommand() *cobra.Command {
+func serverCommand(a *app) *cobra.Command {
 	all := servers.All()
 	cmd := &cobra.Command{
 		Use:   "server NAME",
@@ -48,19 +48,19 @@ func (a *app) serverCommand() *cobra.Command {
 			return unknown(cmd, "bundled server", args[0], names)
 		},
 		RunE: func(*cobra.Command, []string) error {
-			a.printServers(all)
+			printServers(a, all)
 			return nil
 		},
 	}
 	for _, s := range all {
 		// The flags of a server come from the schema of its options, which takes
 		// time to make: only the one that is meant gets them.
-		cmd.AddCommand(a.oneServer(s, slices.Contains(a.Args, s.Name)))
+		cmd.AddCommand(oneServer(a, s, slices.Contains(a.Args, s.Name)))
 	}
 	return cmd
 }
 
-func (a *app) printServers(all []servers.Server) {
+func printServers(a *app, all []servers.Server) {
 	if a.json() {
 		type entry struct {
 			Name    string `json:"name"`
@@ -82,7 +82,7 @@ func (a *app) printServers(all []servers.Server) {
 	a.printTable(rows)
 }
 
-func (a *app) oneServer(s servers.Server, meant bool) *cobra.Command {
+func oneServer(a *app, s servers.Server, meant bool) *cobra.Command {
 	var addr string
 	var flags []serverFlag
 	usual := "127.0.0.1:" + strconv.Itoa(s.Port)
@@ -99,7 +99,7 @@ func (a *app) oneServer(s servers.Server, meant bool) *cobra.Command {
 			return exactly()(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			options, err := a.serverOptions(flags)
+			options, err := serverOptions(a, flags)
 			if err != nil {
 				return err
 			}
@@ -108,7 +108,7 @@ func (a *app) oneServer(s servers.Server, meant bool) *cobra.Command {
 				return &problem{kind: tool.Invalid, text: "server " + s.Name + ": " + err.Error(), hint: "tenon server " + s.Name + " --help lists its options", err: err}
 			}
 			if addr != "" {
-				return a.serveHTTP(cmd.Context(), srv, addr)
+				return serveHTTP(cmd.Context(), a, srv, addr)
 			}
 			return serveStdio(cmd.Context(), srv, a.Stdin, a.Stdout)
 		},
@@ -161,7 +161,7 @@ func (t namedType) Type() string { return t.name }
 
 // serverOptions returns the options of the environment with those of the flags
 // over them, or nil where there are none.
-func (a *app) serverOptions(flags []serverFlag) (json.RawMessage, error) {
+func serverOptions(a *app, flags []serverFlag) (json.RawMessage, error) {
 	o := object{}
 	if env := a.env[optionsVariable]; env != "" {
 		if err := json.Unmarshal([]byte(env), &o); err != nil {
@@ -212,7 +212,7 @@ func (nopCloser) Close() error { return nil }
 const sessionTimeout = 30 * time.Minute
 
 // serveHTTP speaks MCP at /mcp of a loopback address.
-func (a *app) serveHTTP(ctx context.Context, srv *sdk.Server, addr string) error {
+func serveHTTP(ctx context.Context, a *app, srv *sdk.Server, addr string) error {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", bothEras(srv))
 	s, err := web.Listen(ctx, web.Options{Addr: addr, Handler: mux, Logger: a.logger(slog.LevelWarn)})

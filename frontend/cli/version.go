@@ -48,7 +48,7 @@ func (b build) String() string {
 }
 
 // versionCommand says what this program is.
-func (a *app) versionCommand() *cobra.Command {
+func versionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Show the version of this program",
