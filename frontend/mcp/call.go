@@ -194,7 +194,7 @@ func noted(res *tool.Result) []byte {
 		}
 	}
 	if edited, err := jsonrpc.EditMeta(out, saidFields(res)...); err == nil {
-		out = edited
+		return edited.Join()
 	}
 	return out
 }

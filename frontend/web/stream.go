@@ -23,10 +23,19 @@ func boundBody(d time.Duration, next http.Handler) http.Handler {
 			next.ServeHTTP(w, r) // a connection without deadlines, as in tests of handlers
 			return
 		}
-		timed := new(http.Request)
-		*timed = *r
-		timed.Body = &timedBody{ReadCloser: r.Body, ctl: ctl}
-		next.ServeHTTP(w, timed)
+		r.Body = &timedBody{ReadCloser: r.Body, ctl: ctl} // nobody else has this request
+		next.ServeHTTP(w, r)
+	})
+}
+
+// limitBody returns a handler under which the body of a request has at most limit
+// bytes: whoever reads further gets an *http.MaxBytesError.
+func limitBody(limit int64, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body != nil && r.Body != http.NoBody {
+			r.Body = http.MaxBytesReader(w, r.Body, limit)
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 

@@ -147,7 +147,7 @@ func shutdown(ctx context.Context, srv *http.Server, d time.Duration) bool {
 // handler is what every request passes. Event streams end once stop is done.
 func (s *Server) handler(stop context.Context) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/", endStreams(stop, http.MaxBytesHandler(s.o.Handler, s.o.MaxBodyBytes)))
+	mux.Handle("/", endStreams(stop, limitBody(s.o.MaxBodyBytes, s.o.Handler)))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, map[string]string{"status": "ok"})
 	})

@@ -18,6 +18,28 @@ type Field struct {
 // set keeps its bytes and its order; new members come last. An empty obj counts
 // as {}. It fails where obj is not an object or has one of the keys twice.
 func Edit(obj []byte, fields ...Field) ([]byte, error) {
+	b, err := splice(make(tool.Bytes, 0, 8), obj, fields)
+	return b.Join(), err
+}
+
+// EditMeta returns params with the given members of its "_meta" object set. It
+// copies nothing of params.
+func EditMeta(params []byte, fields ...Field) (tool.Bytes, error) {
+	var span [1]Span
+	if len(bytes.TrimSpace(params)) > 0 {
+		if err := Members(tool.OneOf(params), []string{"_meta"}, span[:]); err != nil {
+			return nil, err
+		}
+	}
+	meta, err := Edit(span[0].In(tool.OneOf(params)).Join(), fields...)
+	if err != nil {
+		return nil, fmt.Errorf("_meta: %w", err)
+	}
+	return splice(make(tool.Bytes, 0, 4), params, []Field{{"_meta", meta}})
+}
+
+// splice appends to dst the pieces of obj with the given members set.
+func splice(dst tool.Bytes, obj []byte, fields []Field) (tool.Bytes, error) {
 	obj = bytes.TrimSpace(obj)
 	if len(obj) == 0 {
 		obj = []byte("{}")
@@ -25,39 +47,36 @@ func Edit(obj []byte, fields ...Field) ([]byte, error) {
 	var (
 		keys  [16]string
 		spans [16]Span
-		size  = len(obj)
 	)
 	if len(fields) > len(keys) {
 		return nil, fmt.Errorf("more than %d fields", len(keys))
 	}
 	for i, f := range fields {
 		keys[i] = f.Key
-		size += len(f.Key) + len(f.Value) + 4
 	}
 	if err := Members(tool.OneOf(obj), keys[:len(fields)], spans[:]); err != nil {
 		return nil, err
 	}
-	out := make([]byte, 0, size)
 	at := 0
 	for i := firstAfter(spans[:len(fields)], at); i >= 0; i = firstAfter(spans[:len(fields)], at) {
-		out = append(out, obj[at:spans[i].Start]...)
-		out = append(out, fields[i].Value...)
+		dst = append(dst, obj[at:spans[i].Start], fields[i].Value)
 		at = spans[i].End
 	}
-	out = append(out, obj[at:len(obj)-1]...) // up to the closing bracket
+	dst = append(dst, obj[at:len(obj)-1]) // up to the closing bracket
+	var tail []byte
 	empty := len(bytes.TrimSpace(obj[1:len(obj)-1])) == 0
 	for i, f := range fields {
 		if spans[i].Found() {
 			continue
 		}
 		if !empty {
-			out = append(out, ',')
+			tail = append(tail, ',')
 		}
 		empty = false
-		out = append(Quote(out, f.Key), ':')
-		out = append(out, f.Value...)
+		tail = append(Quote(tail, f.Key), ':')
+		tail = append(tail, f.Value...)
 	}
-	return append(out, '}'), nil
+	return append(dst, append(tail, '}')), nil
 }
 
 // firstAfter returns the index of the first span that starts at or after at, or -1.
@@ -69,21 +88,6 @@ func firstAfter(spans []Span, at int) int {
 		}
 	}
 	return first
-}
-
-// EditMeta returns params with the given members of its "_meta" object set.
-func EditMeta(params []byte, fields ...Field) ([]byte, error) {
-	var spans [1]Span
-	if len(bytes.TrimSpace(params)) > 0 {
-		if err := Members(tool.OneOf(params), []string{"_meta"}, spans[:]); err != nil {
-			return nil, err
-		}
-	}
-	meta, err := Edit(spans[0].In(tool.OneOf(params)).Join(), fields...)
-	if err != nil {
-		return nil, fmt.Errorf("_meta: %w", err)
-	}
-	return Edit(params, Field{"_meta", meta})
 }
 
 // Prepend returns the JSON object obj with new members before its others. It

@@ -65,9 +65,9 @@ func TestEdit(t *testing.T) {
 			t.Errorf("Edit(%s) = %s, %v; want %s", c.in, got, err, c.want)
 		}
 	}
-	got, err := jsonrpc.EditMeta([]byte(`{"a":1,"_meta":{"progressToken":"mine","k":2}}`), jsonrpc.Field{"progressToken", []byte(`7`)})
-	if want := `{"a":1,"_meta":{"progressToken":7,"k":2}}`; err != nil || string(got) != want {
-		t.Errorf("EditMeta = %s, %v; want %s", got, err, want)
+	meta, err := jsonrpc.EditMeta([]byte(`{"a":1,"_meta":{"progressToken":"mine","k":2}}`), jsonrpc.Field{"progressToken", []byte(`7`)})
+	if want := `{"a":1,"_meta":{"progressToken":7,"k":2}}`; err != nil || string(meta.Join()) != want {
+		t.Errorf("EditMeta = %s, %v; want %s", meta.Join(), err, want)
 	}
 	if _, err := jsonrpc.EditMeta([]byte(`{"_meta":1}`)); err == nil {
 		t.Error("a _meta that is no object is accepted")

@@ -94,10 +94,11 @@ func (l *link) call(ctx context.Context, c Call) (tool.Bytes, error) {
 	}
 	params := c.Params
 	if len(fields) > 0 {
-		var err error
-		if params, err = jsonrpc.EditMeta(params, fields...); err != nil {
+		edited, err := jsonrpc.EditMeta(params, fields...)
+		if err != nil {
 			return nil, &wire.SendError{Err: err}
 		}
+		params = edited.Join()
 	}
 	return l.client.Call(ctx, &wire.Request{Method: "tools/call", Params: params, Progress: c.Progress, Header: header})
 }

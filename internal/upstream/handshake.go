@@ -93,7 +93,7 @@ func (d *dialer) discover(ctx context.Context, c wire.Client) (tool.Bytes, error
 	if err != nil {
 		return nil, err
 	}
-	return c.Call(ctx, &wire.Request{Method: "server/discover", Params: params})
+	return c.Call(ctx, &wire.Request{Method: "server/discover", Params: params.Join()})
 }
 
 func (d *dialer) clientMeta() []jsonrpc.Field {

@@ -61,10 +61,11 @@ func (l *link) list(ctx context.Context) ([]json.RawMessage, error) {
 // request sends a request that belongs to no call.
 func (l *link) request(ctx context.Context, method string, params []byte, progress func(tool.Bytes)) (tool.Bytes, error) {
 	if l.meta != nil {
-		var err error
-		if params, err = jsonrpc.EditMeta(params, l.meta...); err != nil {
+		edited, err := jsonrpc.EditMeta(params, l.meta...)
+		if err != nil {
 			return nil, err
 		}
+		params = edited.Join()
 	}
 	return l.client.Call(ctx, &wire.Request{Method: method, Params: params, Progress: progress})
 }

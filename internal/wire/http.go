@@ -169,7 +169,7 @@ func (c *call) run(ctx context.Context) (*jsonrpc.Message, error) {
 	if err != nil {
 		return nil, &SendError{err}
 	}
-	resp, err := c.h.s.do(ctx, c.head(params), requestFrame(c.flight.id, c.r.Method, params))
+	resp, err := c.h.s.do(ctx, c.head(), requestFrame(c.flight.id, c.r.Method, params))
 	if err != nil {
 		return nil, err
 	}
@@ -198,16 +198,26 @@ func (c *call) run(ctx context.Context) (*jsonrpc.Message, error) {
 
 // requestFrame returns a request in as few parts as may be without a copy of
 // long params.
-func requestFrame(id int64, method string, params []byte) tool.Bytes {
-	if len(params) > joinSize {
-		head := jsonrpc.AppendRequest(make([]byte, 0, 96), id, method, nil)
-		return tool.Bytes{append(head[:len(head)-1], `,"params":`...), params, []byte("}")}
+func requestFrame(id int64, method string, params tool.Bytes) tool.Bytes {
+	size := params.Len()
+	if size <= joinSize {
+		frame := jsonrpc.AppendRequest(make([]byte, 0, 64+len(method)+size), id, method, nil)
+		if size == 0 {
+			return tool.OneOf(frame)
+		}
+		frame = append(frame[:len(frame)-1], `,"params":`...)
+		for _, p := range params {
+			frame = append(frame, p...)
+		}
+		return tool.OneOf(append(frame, '}'))
 	}
-	return tool.OneOf(jsonrpc.AppendRequest(make([]byte, 0, 64+len(method)+len(params)), id, method, params))
+	head := jsonrpc.AppendRequest(make([]byte, 0, 96), id, method, nil)
+	frame := append(make(tool.Bytes, 0, len(params)+2), append(head[:len(head)-1], `,"params":`...))
+	return append(append(frame, params...), []byte("}"))
 }
 
 // head returns the request to copy for this call.
-func (c *call) head(params []byte) *http.Request {
+func (c *call) head() *http.Request {
 	if !c.heads.modern && len(c.r.Header) == 0 {
 		return c.heads.post
 	}
@@ -215,7 +225,7 @@ func (c *call) head(params []byte) *http.Request {
 	req.Header = withHeader(req.Header, c.r.Header)
 	if c.heads.modern {
 		req.Header[HeaderMethod] = []string{c.r.Method}
-		if name, ok := nameOf(c.r.Method, params); ok {
+		if name, ok := nameOf(c.r.Method, c.r.Params); ok {
 			req.Header[HeaderName] = []string{EncodeHeader(name)}
 		}
 	}

@@ -292,7 +292,7 @@ func (h *HTTP) send(ctx context.Context, n *heads, method string, params []byte)
 		req.Header = n.post.Header.Clone()
 		req.Header[HeaderMethod] = []string{method}
 	}
-	return h.post(ctx, n, req, requestFrame(0, method, params))
+	return h.post(ctx, n, req, requestFrame(0, method, tool.OneOf(params)))
 }
 
 // post sends a message that has no answer.

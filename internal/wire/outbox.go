@@ -7,7 +7,8 @@ import (
 
 const (
 	maxQueued  = 8 << 20  // bytes that wait for a slow reader before senders wait too
-	inlineSize = 16 << 10 // longer parts are queued as they are, not copied
+	inlineSize = 64 << 10 // longer parts are queued as they are, not copied
+	spareSize  = 1 << 20  // a larger buffer is not kept for the next frames
 )
 
 // outbox is a queue of frames before one writer: senders that come while it
@@ -98,7 +99,7 @@ func (o *outbox) run(w io.Writer, stop <-chan struct{}) error {
 				return err
 			}
 		}
-		if cap(tail) <= 4*inlineSize {
+		if cap(tail) <= spareSize {
 			o.mu.Lock()
 			o.spare = tail
 			o.mu.Unlock()

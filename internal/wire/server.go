@@ -112,7 +112,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) post(w http.ResponseWriter, r *http.Request) {
-	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
+	if !isJSON(r.Header.Get("Content-Type")) {
 		refuse(w, http.StatusUnsupportedMediaType, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Content-Type must be application/json"))
 		return
 	}
@@ -139,6 +139,14 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.postLegacy(w, r, m)
+}
+
+func isJSON(contentType string) bool {
+	if contentType == "application/json" {
+		return true
+	}
+	t, _, err := mime.ParseMediaType(contentType)
+	return err == nil && t == "application/json"
 }
 
 func (s *Server) postModern(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
@@ -343,26 +351,39 @@ func refuse(w http.ResponseWriter, status int, id []byte, e *jsonrpc.Error) {
 	writeAnswer(w, id, nil, e)
 }
 
-var jsonType = []string{"application/json"}
+var (
+	jsonType = []string{"application/json"}
+	answers  = sync.Pool{New: func() any { b := make([]byte, 0, 4096); return &b }}
+)
 
-// writeAnswer writes an answer as JSON. A client that is gone is no error here.
+// writeAnswer writes an answer as JSON; one that is not long in one write. A
+// client that is gone is no error here.
 func writeAnswer(w http.ResponseWriter, id []byte, result tool.Bytes, e *jsonrpc.Error) {
 	if e != nil {
 		result = tool.OneOf(e.JSON())
 	}
-	var buf [128]byte
-	head := jsonrpc.AppendAnswerHead(buf[:0], id, e != nil)
+	pooled := answers.Get().(*[]byte)
+	defer answers.Put(pooled)
+	text := jsonrpc.AppendAnswerHead((*pooled)[:0], id, e != nil)
+	size := len(text) + result.Len() + 1
 	h := w.Header()
 	h["Content-Type"] = jsonType
-	h["Content-Length"] = []string{strconv.Itoa(len(head) + result.Len() + 1)}
+	h["Content-Length"] = []string{strconv.Itoa(size)}
 	if e != nil && e.Status != 0 {
 		w.WriteHeader(e.Status)
 	}
-	if _, err := w.Write(head); err != nil {
+	if size > inlineSize {
+		for _, part := range append(append(tool.OneOf(text), result...), []byte{'}'}) {
+			if _, err := w.Write(part); err != nil {
+				return
+			}
+		}
 		return
 	}
-	if _, err := result.WriteTo(w); err != nil {
-		return
+	for _, p := range result {
+		text = append(text, p...)
 	}
-	_, _ = w.Write([]byte{'}'})
+	text = append(text, '}')
+	*pooled = text
+	_, _ = w.Write(text)
 }

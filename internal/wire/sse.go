@@ -194,7 +194,7 @@ func (c *SSE) Call(ctx context.Context, r *Request) (tool.Bytes, error) {
 		why := context.Cause(ctx)
 		c.tell(func(ctx context.Context) {
 			params := cancelParams(f.id, why)
-			_, _ = c.send(ctx, c.post, requestFrame(0, "notifications/cancelled", params)) // nobody is left to know
+			_, _ = c.send(ctx, c.post, requestFrame(0, "notifications/cancelled", tool.OneOf(params))) // nobody is left to know
 		})
 	}
 	return nil, err
@@ -271,7 +271,7 @@ func (c *SSE) Notify(ctx context.Context, method string, params []byte) error {
 		return err
 	}
 	defer done()
-	_, err = c.send(ctx, c.post, requestFrame(0, method, params))
+	_, err = c.send(ctx, c.post, requestFrame(0, method, tool.OneOf(params)))
 	return err
 }
 

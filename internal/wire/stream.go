@@ -171,7 +171,8 @@ func (s *Stream) sendRequest(ctx context.Context, id int64, r *Request) error {
 	head := jsonrpc.AppendRequest((*frame)[:0], id, r.Method, nil)
 	if len(params) > 0 {
 		head = append(head[:len(head)-1], `,"params":`...)
-		err = s.out.send(ctx.Done(), head, params, []byte("}\n"))
+		parts := append(append(make([][]byte, 0, 8), head), params...)
+		err = s.out.send(ctx.Done(), append(parts, []byte("}\n"))...)
 	} else {
 		err = s.out.send(ctx.Done(), append(head, '\n'))
 	}
@@ -192,9 +193,12 @@ var framePool = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &
 
 // withToken returns the params with the request's id as the progress token,
 // where progress is wanted. The id is this side's own, so tokens never collide.
-func (r *Request) withToken(id int64) ([]byte, error) {
-	if r.Progress == nil {
-		return r.Params, nil
+func (r *Request) withToken(id int64) (tool.Bytes, error) {
+	switch {
+	case r.Progress == nil && len(r.Params) == 0:
+		return nil, nil
+	case r.Progress == nil:
+		return tool.OneOf(r.Params), nil
 	}
 	return jsonrpc.EditMeta(r.Params, jsonrpc.Field{Key: "progressToken", Value: strconv.AppendInt(nil, id, 10)})
 }
