@@ -224,14 +224,16 @@ func (s *scanner) token(c byte, at int) (used bool, err error) {
 	switch s.state {
 	case stFirstElem:
 		if c == ']' {
-			return true, s.pop(at)
+			s.pop(at)
+			return true, nil
 		}
 		return s.begin(c, at)
 	case stValue:
 		return s.begin(c, at)
 	case stFirstKey, stKey:
 		if c == '}' && s.state == stFirstKey {
-			return true, s.pop(at)
+			s.pop(at)
+			return true, nil
 		}
 		if c != '"' {
 			return false, s.unexpected(c, at)
@@ -256,7 +258,8 @@ func (s *scanner) token(c byte, at int) (used bool, err error) {
 		s.state = stValue
 		return true, nil
 	case c == '}' && s.object(), c == ']' && !s.object():
-		return true, s.pop(at)
+		s.pop(at)
+		return true, nil
 	}
 	return false, s.unexpected(c, at)
 }
@@ -289,10 +292,9 @@ func (s *scanner) begin(c byte, at int) (used bool, err error) {
 	return false, s.unexpected(c, at)
 }
 
-func (s *scanner) pop(at int) error {
+func (s *scanner) pop(at int) {
 	s.depth--
 	s.endValue(at + 1)
-	return nil
 }
 
 func (s *scanner) endValue(end int) {

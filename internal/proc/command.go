@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -168,8 +169,8 @@ func (p problem) Unwrap() error { return p.kind }
 
 // getenv returns the last value of name in env, which is the one that counts.
 func getenv(env []string, name string) string {
-	for i := len(env) - 1; i >= 0; i-- {
-		if k, v, _ := strings.Cut(env[i], "="); sameName(k, name) {
+	for _, kv := range slices.Backward(env) {
+		if k, v, _ := strings.Cut(kv, "="); sameName(k, name) {
 			return v
 		}
 	}

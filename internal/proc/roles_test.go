@@ -1,6 +1,7 @@
 package proc_test
 
 import (
+	"maps"
 	"bytes"
 	"fmt"
 	"io"
@@ -24,9 +25,7 @@ func roles() map[string]role {
 		"flood":    flood,
 		"say":      say,
 	}
-	for name, r := range systemRoles() {
-		all[name] = r
-	}
+	maps.Copy(all, systemRoles())
 	return all
 }
 

@@ -43,8 +43,12 @@ func TestStartErrors(t *testing.T) {
 		says string
 	}{
 		{"no command", proc.Command{}, none, "name a program"},
-		{"not installed", proc.Command{Path: "npxx", Env: []string{path}}, fs.ErrNotExist,
-			`start "npxx": not found on the PATH of the child (` + dir + "): install it, or give the full path"},
+		{
+			"not installed",
+			proc.Command{Path: "npxx", Env: []string{path}},
+			fs.ErrNotExist,
+			`start "npxx": not found on the PATH of the child (` + dir + "): install it, or give the full path",
+		},
 		{"no PATH", proc.Command{Path: "npx", Env: []string{"A=b"}}, fs.ErrNotExist, "the PATH of the child is empty: set PATH"},
 		{"a relative PATH", proc.Command{Path: "script", Env: []string{"PATH=.:"}, Dir: dir}, fs.ErrNotExist, "not found on the PATH"},
 		{"no file", proc.Command{Path: dir + "/gone"}, fs.ErrNotExist, "there is no file"},
@@ -66,7 +70,7 @@ func TestStartErrors(t *testing.T) {
 			switch {
 			case err == nil:
 				t.Fatal("started")
-			case tt.kind != none && !errors.Is(err, tt.kind):
+			case !errors.Is(tt.kind, none) && !errors.Is(err, tt.kind):
 				t.Errorf("%v is not %v", err, tt.kind)
 			case !strings.Contains(err.Error(), tt.says):
 				t.Errorf("%q does not say %q", err, tt.says)
@@ -96,7 +100,7 @@ func TestLookup(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "zero/tool"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	real, err := filepath.EvalSymlinks(dir)
+	linked, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,14 +108,14 @@ func TestLookup(t *testing.T) {
 	// What is no shell's word stays as it is.
 	args := []string{"$HOME; echo", "*"}
 	for name, c := range map[string]proc.Command{
-		"on the PATH":     {Path: "tool", Env: []string{"PATH=/nowhere", list}, Dir: real},
-		"by a relative":   {Path: "two/tool", Dir: real},
-		"by a full path":  {Path: dir + "/two/tool", Dir: real},
-		"dot and a slash": {Path: "./two/tool", Dir: real, Env: []string{"PATH=/usr/bin:/bin"}},
+		"on the PATH":     {Path: "tool", Env: []string{"PATH=/nowhere", list}, Dir: linked},
+		"by a relative":   {Path: "two/tool", Dir: linked},
+		"by a full path":  {Path: dir + "/two/tool", Dir: linked},
+		"dot and a slash": {Path: "./two/tool", Dir: linked, Env: []string{"PATH=/usr/bin:/bin"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.Args = args
-			if got, want := output(t, c), "two in "+real+": $HOME; echo *"; got != want {
+			if got, want := output(t, c), "two in "+linked+": $HOME; echo *"; got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		})
