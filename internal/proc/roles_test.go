@@ -1,10 +1,10 @@
 package proc_test
 
 import (
-	"maps"
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"strconv"
