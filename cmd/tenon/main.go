@@ -7,6 +7,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	"golang.org/x/term"
+
 	"github.com/tenon-mcp/tenon/frontend/cli"
 )
 
@@ -25,6 +27,18 @@ func run() int {
 	}
 	return cli.Main(ctx, cli.Options{
 		Args: os.Args[1:], Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Width: width(os.Stdout), Watched: term.IsTerminal(int(os.Stderr.Fd())),
 		ConfigDir: configDir, Executable: executable,
 	})
+}
+
+// width returns the width of a terminal in characters, or 0 for another file.
+func width(f *os.File) int {
+	if !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+		return w
+	}
+	return 80
 }

@@ -15,6 +15,7 @@ import (
 // reaches them:
 //
 //	echo  gives back its arguments as they came; its schema has one of each type
+//	say   says a text
 //	fail  fails
 //	wait  waits until it is canceled
 //	slow  waits for ms milliseconds
@@ -39,6 +40,11 @@ func words() {
 		"point":{"type":"object"},"maybe":{"type":["integer","null"]},"either":{"anyOf":[{"type":"integer"},{"type":"string"}]},
 		"mood":{"enum":["good","bad"]},"any":{},"ref":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"integer"}}}`,
 		func(_ context.Context, arguments json.RawMessage) (string, error) { return string(arguments), nil })
+	add("say", "Says a text.", `{"type":"object","properties":{"text":{"type":"string"}}}`, func(_ context.Context, arguments json.RawMessage) (string, error) {
+		var in struct{ Text string }
+		err := json.Unmarshal(arguments, &in)
+		return in.Text, err
+	})
 	add("fail", "Fails.", `{"type":"object"}`, func(context.Context, json.RawMessage) (string, error) {
 		return "", errors.New("no luck: try echo")
 	})

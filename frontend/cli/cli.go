@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -35,6 +34,8 @@ type Options struct {
 	Env            []string // as os.Environ gives it
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+	Width          int    // of the terminal that Stdout is, in characters; 0 where it is none
+	Watched        bool   // Stderr is a terminal
 	ConfigDir      string // the user's configuration folder, or empty
 	Executable     string // path of this program, which runs bundled servers as children; empty runs them in process
 }
@@ -42,7 +43,7 @@ type Options struct {
 // Main runs one command and returns its exit code. When ctx ends, what runs is
 // canceled; a server stops gracefully.
 func Main(ctx context.Context, o Options) int {
-	a := &app{Options: o, screen: screen{o.Stdout, o.Stderr}, env: environ(o.Env)}
+	a := &app{Options: o, screen: screen{o.Stdout, o.Stderr, o.Width, o.Watched}, env: environ(o.Env)}
 	root := rootCommand(a)
 	root.SetArgs(append([]string{}, o.Args...)) // not nil: cobra would take those of the process
 	root.SetIn(o.Stdin)
@@ -175,16 +176,3 @@ func (a *app) logger(level slog.Level) *slog.Logger {
 // quiet is the level at which commands log that tell the person all there is to
 // know themselves.
 const quiet = slog.LevelError + 1
-
-// terminal returns the width of w in characters where it is a terminal.
-func terminal(w io.Writer) (width int, ok bool) {
-	f, isFile := w.(interface{ Fd() uintptr })
-	if !isFile || !term.IsTerminal(int(f.Fd())) {
-		return 0, false
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0, true
-	}
-	return width, true
-}

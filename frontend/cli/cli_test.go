@@ -32,6 +32,9 @@ type command struct {
 	stdout io.Writer
 	stderr io.Writer // nil is log
 	log    bytes.Buffer
+
+	width   int
+	watched bool
 }
 
 // run runs the command until it ends, and returns its exit code. Bundled servers
@@ -47,7 +50,7 @@ func (c *command) run(ctx context.Context, t *testing.T) int {
 	if c.stderr == nil {
 		c.stderr = &c.log
 	}
-	return cli.Main(ctx, cli.Options{Args: c.args, Env: c.env, Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr})
+	return cli.Main(ctx, cli.Options{Args: c.args, Env: c.env, Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr, Width: c.width, Watched: c.watched})
 }
 
 // start runs the command in the background, and returns its standard output and a
@@ -73,9 +76,8 @@ func (c *command) start(t *testing.T) (stdout *bufio.Reader, interrupt func() in
 	return bufio.NewReader(r), interrupt
 }
 
-// config writes a configuration with a server that never starts, and returns its
-// path.
-func config(t *testing.T, text string) string {
+// configFile writes a configuration and returns its path.
+func configFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tenon.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -91,7 +93,7 @@ func TestInterruptedCall(t *testing.T) {
 	})
 	url := listen(t, mute)
 	for _, args := range [][]string{
-		{"call", "mute", "x", "--config", config(t, "version: 1\nservers: {mute: {url: \""+url+"\"}}\n")},
+		{"call", "mute", "x", "--config", configFile(t, "version: 1\nservers: {mute: {url: \""+url+"\"}}\n")},
 		{"call", "mute", "x", "--gateway", url},
 		{"tools", "--gateway", url},
 		{"batch", "-", "--gateway", url},
@@ -123,6 +125,116 @@ func listen(t *testing.T, h http.Handler) string {
 		wg.Wait()
 	})
 	return "http://" + ln.Addr().String()
+}
+
+// speaker is a tool server over HTTP with the tools say, which says its text, and
+// slow, which does so after most of a second. It returns the path of a
+// configuration with it, and a channel that gets a value for each slow call.
+func speaker(t *testing.T) (config string, begun <-chan struct{}) {
+	t.Helper()
+	srv := sdk.NewServer(&sdk.Implementation{Name: "speaker", Version: "1"}, nil)
+	calls := make(chan struct{}, 10)
+	type in struct {
+		Text string `json:"text"`
+	}
+	say := func(_ context.Context, _ *sdk.CallToolRequest, in in) (*sdk.CallToolResult, any, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: in.Text}}}, nil, nil
+	}
+	sdk.AddTool(srv, &sdk.Tool{Name: "say"}, say)
+	sdk.AddTool(srv, &sdk.Tool{Name: "slow"}, func(ctx context.Context, r *sdk.CallToolRequest, in in) (*sdk.CallToolResult, any, error) {
+		calls <- struct{}{}
+		select {
+		case <-time.After(900 * time.Millisecond):
+		case <-ctx.Done():
+		}
+		return say(ctx, r, in)
+	})
+	url := listen(t, sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return srv }, &sdk.StreamableHTTPOptions{Stateless: true}))
+	return configFile(t, "version: 1\nservers: {speaker: {url: \""+url+"\"}}\n"), calls
+}
+
+// What a tool says cannot control the terminal; what is not a terminal gets it
+// byte for byte.
+func TestTerminalIsNotControlled(t *testing.T) {
+	config, _ := speaker(t)
+	for width, want := range map[int]string{0: "a\u001b[2J\u0007\u009b31mb\tc\n", 80: "a[2J31mb\tc\n"} {
+		var out bytes.Buffer
+		c := command{args: []string{"call", "speaker", "say", "--args", `{"text":"a\u001b[2J\u0007\u009b31mb\tc\n"}`, "--config", config}, stdout: &out, width: width}
+		if code := c.run(t.Context(), t); code != 0 || out.String() != want {
+			t.Errorf("width %d: exit code %d, %q, want %q: %s", width, code, out.String(), want, c.log.String())
+		}
+	}
+}
+
+func TestPersonIsShownThatItGoesOn(t *testing.T) {
+	config, _ := speaker(t)
+	for watched, want := range map[bool]string{true: "speaker/slow 500ms", false: ""} {
+		var out bytes.Buffer
+		c := command{args: []string{"call", "speaker", "slow", "-a", "text=done", "--config", config}, stdout: &out, watched: watched}
+		code := c.run(t.Context(), t)
+		if log := c.log.String(); code != 0 || out.String() != "done\n" || !strings.Contains(log, want) || !watched && log != "" || strings.HasSuffix(log, "s") {
+			t.Errorf("watched %v: exit code %d, %q, %q", watched, code, out.String(), log)
+		}
+	}
+}
+
+// An interrupt does not take away the answer of a call in progress.
+func TestServeAnswersCallsInProgress(t *testing.T) {
+	config, begun := speaker(t)
+	c := command{args: []string{"serve", "--listen", "127.0.0.1:0", "--output", "json", "--config", config}}
+	stdout, interrupt := c.start(t)
+	var at struct{ REST string }
+	if err := json.NewDecoder(stdout).Decode(&at); err != nil {
+		t.Fatal(err, c.log.String())
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer := make(chan string, 1)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		res, err := client.Post(at.REST+"/calls", "application/json", strings.NewReader(`{"server":"speaker","tool":"slow","arguments":{"text":"done"}}`))
+		if err != nil {
+			answer <- err.Error()
+			return
+		}
+		defer res.Body.Close()
+		body, _ := io.ReadAll(res.Body)
+		answer <- string(body)
+	})
+	<-begun
+	if code := interrupt(); code != 0 {
+		t.Errorf("exit code %d: %s", code, c.log.String())
+	}
+	if got := <-answer; !strings.Contains(got, `"result":"done"`) {
+		t.Errorf("got %s", got)
+	}
+	wg.Wait()
+}
+
+func TestServeTellsAPersonOfThePool(t *testing.T) {
+	r, w := io.Pipe()
+	defer r.Close()
+	config := configFile(t, "version: 1\nservers:\n  time: {bundled: time}\n  broken: {command: ./no-such-program, retries: 0}\n")
+	c := command{args: []string{"serve", "--listen", "127.0.0.1:0", "--config", config}, stderr: w, watched: true}
+	_, interrupt := c.start(t)
+	lines := bufio.NewReader(r)
+	var got []string
+	for len(got) < 6 {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err, got)
+		}
+		got = append(got, strings.TrimSpace(line))
+	}
+	all := strings.Join(got, "\n")
+	for _, want := range []string{"MCP     http://127.0.0.1:", `{"mcpServers":{"tenon":{"type":"http","url":"http://127.0.0.1:`, "failed     broken: ", "idle       time (2 tools, starts on its first use)"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%s\nlacks %s", all, want)
+		}
+	}
+	r.Close()
+	if code := interrupt(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
 }
 
 func TestServeStopsGracefully(t *testing.T) {

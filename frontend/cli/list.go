@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -27,6 +28,9 @@ func toolsCommand(a *app) *cobra.Command {
 		Example: "  tenon tools\n  tenon tools --server system --format openai\n  tenon tools --output json",
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkFormat(cmd, rest.Format(format), a.json()); err != nil {
+				return err
+			}
 			ctx, cancel := a.bounded(cmd.Context())
 			defer cancel()
 			p, err := a.open(ctx)
@@ -34,8 +38,7 @@ func toolsCommand(a *app) *cobra.Command {
 				return err
 			}
 			defer p.Close()
-			defer a.progress("waiting for servers").stop()
-			return runTools(a, cmd, p, tenon.ListOptions{Server: server}, rest.Format(format))
+			return runTools(ctx, a, p, tenon.ListOptions{Server: server}, rest.Format(format))
 		},
 	}
 	cmd.Flags().StringVar(&server, "server", "", "only this server")
@@ -53,14 +56,20 @@ func formatNames() []string {
 	return names
 }
 
-func runTools(a *app, cmd *cobra.Command, p pool, o tenon.ListOptions, f rest.Format) error {
+func checkFormat(cmd *cobra.Command, f rest.Format, asJSON bool) error {
 	switch {
 	case f != "" && !slices.Contains(rest.Formats(), f):
 		return unknown(cmd, "format", string(f), formatNames())
-	case a.json() && (f == rest.Table || f == rest.Prompt):
+	case asJSON && (f == rest.Table || f == rest.Prompt):
 		return usage(cmd, "the format %s is text: leave out --output json", f)
 	}
-	listing, err := p.Tools(cmd.Context(), o)
+	return nil
+}
+
+func runTools(ctx context.Context, a *app, p pool, o tenon.ListOptions, f rest.Format) error {
+	spinner := a.progress("waiting for servers")
+	listing, err := p.Tools(ctx, o)
+	spinner.stop()
 	if err != nil {
 		return err
 	}
@@ -69,11 +78,10 @@ func runTools(a *app, cmd *cobra.Command, p pool, o tenon.ListOptions, f rest.Fo
 		a.printJSON(listing)
 		return nil
 	case f == "" || f == rest.Table:
-		width, _ := terminal(a.Stdout)
-		_, _ = a.Stdout.Write(rest.TableOf(listing, width))
+		_, _ = a.Stdout.Write(rest.TableOf(listing, a.width))
 		return nil
 	}
-	body, err := p.Rendered(cmd.Context(), o, f)
+	body, err := p.Rendered(ctx, o, f)
 	if err != nil {
 		return err
 	}

@@ -13,13 +13,17 @@ import (
 
 // A screen is where a command writes: the answer to one place, all else to the
 // other.
-type screen struct{ stdout, stderr io.Writer }
+type screen struct {
+	stdout, stderr io.Writer
+	width          int  // of the terminal that stdout is; 0 where it is none
+	watched        bool // stderr is a terminal
+}
 
 // printText writes a text of the answer, with a line end at its end. On a
 // terminal it is shown without the sequences that would control it: the text
 // comes from a tool, and from whatever the tool has read.
 func (s screen) printText(text string) {
-	if _, ok := terminal(s.stdout); ok {
+	if s.width > 0 {
 		text = safe(text)
 	}
 	if text != "" && !strings.HasSuffix(text, "\n") {
@@ -40,8 +44,7 @@ func (s screen) printJSON(v any) {
 
 // printTable writes a table, cut to the width of the terminal.
 func (s screen) printTable(rows [][]string) {
-	width, _ := terminal(s.stdout)
-	_, _ = s.stdout.Write(rest.AlignedTable(rows, width))
+	_, _ = s.stdout.Write(rest.AlignedTable(rows, s.width))
 }
 
 // note tells the person something beside the answer.

@@ -27,7 +27,7 @@ type spinner struct {
 // progress starts a spinner on standard error if that is a terminal. Stop it
 // before anything else is written there.
 func (s screen) progress(label string) *spinner {
-	if _, ok := terminal(s.stderr); !ok {
+	if !s.watched {
 		return &spinner{}
 	}
 	return spin(s.stderr, label)

@@ -50,15 +50,13 @@ type serving struct {
 	front  *mcp.Server
 	listen *web.Server // nil where it does not listen
 
-	stdio   bool
-	watched bool // by a person at a terminal
+	stdio bool
 }
 
 func runServe(ctx context.Context, a *app, listen string, stdio, listening bool) error {
 	// A person at a terminal reads the lines of watchPool, all others the log.
-	_, watched := terminal(a.Stderr)
 	level := slog.LevelInfo
-	if watched {
+	if a.watched {
 		level = slog.LevelError
 	}
 	log := a.logger(level)
@@ -71,7 +69,7 @@ func runServe(ctx context.Context, a *app, listen string, stdio, listening bool)
 	tuneRuntime(settings)
 	front := mcp.New(gw, mcp.Options{Version: thisBuild().Version, Logger: log, MaxBody: settings.MaxBodyBytes})
 	defer front.Close()
-	s := serving{app: a, gw: gw, front: front, stdio: stdio, watched: watched}
+	s := serving{app: a, gw: gw, front: front, stdio: stdio}
 	if listening {
 		mux := http.NewServeMux()
 		mux.Handle("/mcp", front)
@@ -142,10 +140,10 @@ func (s serving) watchPool(ctx context.Context) {
 	show := func() {
 		for _, st := range s.gw.Status() {
 			line, ok := stateLine(st)
-			if ok && shown[st.Name] != line {
+			if ok && shown[st.Name] != line { // a failed server that fails again the same way is no news
 				s.note("%s", line)
+				shown[st.Name] = line
 			}
-			shown[st.Name] = line
 		}
 	}
 	events := s.gw.Watch(ctx)
@@ -165,7 +163,9 @@ func stateLine(s tool.ServerStatus) (string, bool) {
 		return line + ": " + s.Reason, true
 	case tool.StateInstalling:
 		return line, true
-	case tool.StateStarting, tool.StateIdle, tool.StateStopped:
+	case tool.StateIdle:
+		return fmt.Sprintf("%s (%s, starts on its first use)", line, count(s.Tools, "tool")), true
+	case tool.StateStarting, tool.StateStopped:
 	}
 	return line, false
 }

@@ -147,10 +147,12 @@ func promptOf(l tool.Listing) []byte {
 	return b.Bytes()
 }
 
-// TableOf shows the tools as a table with the first line of each description.
-// Lines are cut to width, in characters, where it is not 0.
+// TableOf shows the tools as a table with the first line of each description,
+// cut to width, in characters, where that is not 0. Why a server failed is never
+// cut.
 func TableOf(l tool.Listing, width int) []byte {
 	rows := [][]string{{"SERVER", "TOOL", "DESCRIPTION"}}
+	whole := map[int]bool{}
 	for _, s := range l.Servers {
 		for _, t := range s.Tools {
 			first, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
@@ -158,18 +160,34 @@ func TableOf(l tool.Listing, width int) []byte {
 		}
 		switch {
 		case s.Error != "":
+			whole[len(rows)] = true
 			rows = append(rows, []string{s.Name, "-", string(s.State) + ": " + s.Error})
 		case len(s.Tools) == 0:
 			rows = append(rows, []string{s.Name, "-", string(s.State) + ": offers no tools"})
 		}
 	}
-	return AlignedTable(rows, width)
+	lines := align(rows)
+	for i, line := range lines {
+		if !whole[i] {
+			lines[i] = cut(line, width)
+		}
+	}
+	return []byte(strings.Join(lines, ""))
 }
 
 // AlignedTable lays out rows of cells, the first row being the heads, and cuts
 // lines to width where it is not 0. Foreign text in cells cannot reach the
 // terminal as more than text of one line.
 func AlignedTable(rows [][]string, width int) []byte {
+	lines := align(rows)
+	for i, line := range lines {
+		lines[i] = cut(line, width)
+	}
+	return []byte(strings.Join(lines, ""))
+}
+
+// align returns rows as lines.
+func align(rows [][]string) []string {
 	var aligned bytes.Buffer
 	w := tabwriter.NewWriter(&aligned, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
@@ -180,15 +198,19 @@ func AlignedTable(rows [][]string, width int) []byte {
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	_ = w.Flush() // to memory
-	var b bytes.Buffer
+	lines := make([]string, 0, len(rows))
 	for line := range strings.Lines(aligned.String()) {
-		line = strings.TrimRight(line, " \n")
-		if r := []rune(line); width > 0 && len(r) > width {
-			line = string(r[:width-1]) + "…"
-		}
-		b.WriteString(line + "\n")
+		lines = append(lines, strings.TrimRight(line, " \n")+"\n")
 	}
-	return b.Bytes()
+	return lines
+}
+
+// cut shortens a line to width where that is not 0.
+func cut(line string, width int) string {
+	if r := []rune(line); width > 0 && len(r)-1 > width {
+		return string(r[:width-1]) + "…\n"
+	}
+	return line
 }
 
 // oneLine folds white space, and drops what is not printable.

@@ -123,7 +123,7 @@ func TestTableIsCutToWidth(t *testing.T) {
 	l := tool.Listing{Servers: []tool.ServerTools{{Name: "sss", State: tool.StateReady, Tools: []tool.Tool{
 		{ID: tool.ID{Server: "sss", Name: "tttt"}, Description: "Größe 語語語語語語語語語語語語語語\nsecond line"},
 	}}, {Name: "x", State: tool.StateFailed, Error: "no\tluck"}}}
-	const want = "SERVER  TOOL  DESCRI…\nsss     tttt  Größe …\nx       -     failed…\n"
+	const want = "SERVER  TOOL  DESCRI…\nsss     tttt  Größe …\nx       -     failed: no luck\n"
 	if diff := cmp.Diff(want, string(rest.TableOf(l, 21))); diff != "" {
 		t.Error(diff)
 	}
