@@ -48,12 +48,17 @@ func TestScripts(t *testing.T) {
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Values[gateway{}] = &gateway{}
+			env.Setenv("GORACE", withoutPause)
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "user"))
 			env.Setenv("AppData", filepath.Join(env.WorkDir, "user"))
 			return nil
 		},
 	})
 }
+
+// withoutPause keeps the race detector from waiting a second at the end of every
+// process.
+const withoutPause = "atexit_sleep_ms=0"
 
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
@@ -168,7 +173,7 @@ func talk(ts *testscript.TestScript, _ bool, args []string) {
 // environment is what a script gives to a command that it does not run itself.
 func environment(ts *testscript.TestScript) []string {
 	var env []string
-	for _, key := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "AppData", "SystemRoot", "TENON_CONFIG", "TENON_SERVER_OPTIONS"} {
+	for _, key := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "AppData", "SystemRoot", "TENON_CONFIG", "TENON_SERVER_OPTIONS", "GORACE"} {
 		env = append(env, key+"="+ts.Getenv(key))
 	}
 	return env
