@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -76,13 +74,7 @@ func printBatch(a *app, results []*tool.Result) {
 }
 
 func readBatch(a *app, name string) ([]tool.Call, error) {
-	var text []byte
-	var err error
-	if name == "-" {
-		text, err = io.ReadAll(a.Stdin)
-	} else {
-		text, err = os.ReadFile(name)
-	}
+	text, err := readInput(a, name)
 	if err != nil {
 		return nil, &problem{kind: tool.Invalid, text: err.Error(), err: err}
 	}

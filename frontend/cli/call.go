@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -121,9 +119,9 @@ func wholeArguments(a *app, whole string) (json.RawMessage, error) {
 	case whole == "":
 		return nil, nil
 	case whole == "-":
-		text, err = io.ReadAll(a.Stdin)
+		text, err = readInput(a, whole)
 	case whole[0] == '@':
-		text, err = os.ReadFile(whole[1:])
+		text, err = readInput(a, whole[1:])
 	default:
 		text = []byte(whole)
 	}

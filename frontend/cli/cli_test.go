@@ -218,7 +218,7 @@ func TestServeTellsAPersonOfThePool(t *testing.T) {
 	_, interrupt := c.start(t)
 	lines := bufio.NewReader(r)
 	var got []string
-	for len(got) < 6 {
+	for len(got) < 7 {
 		line, err := lines.ReadString('\n')
 		if err != nil {
 			t.Fatal(err, got)
@@ -226,7 +226,7 @@ func TestServeTellsAPersonOfThePool(t *testing.T) {
 		got = append(got, strings.TrimSpace(line))
 	}
 	all := strings.Join(got, "\n")
-	for _, want := range []string{"MCP     http://127.0.0.1:", `{"mcpServers":{"tenon":{"type":"http","url":"http://127.0.0.1:`, "failed     broken: ", "idle       time (2 tools, starts on its first use)"} {
+	for _, want := range []string{"MCP     http://127.0.0.1:", `{"mcpServers":{"tenon":{"type":"http","url":"http://127.0.0.1:`, `"args":["serve","--stdio","--config","`, "failed     broken: ", "idle       time (2 tools, starts on its first use)"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("%s\nlacks %s", all, want)
 		}
@@ -456,5 +456,18 @@ func TestSpinnerAppearsLateAndLeavesNoTrace(t *testing.T) {
 				t.Errorf("after %s: got %q, want %q", wait, b.String(), want)
 			}
 		})
+	}
+}
+
+// TestInputIsBounded: a file without an end is an error, not the end of memory.
+func TestInputIsBounded(t *testing.T) {
+	if _, err := os.Stat("/dev/zero"); err != nil {
+		t.Skip("there is no /dev/zero")
+	}
+	for _, args := range [][]string{{"call", "time", "get_current_time", "--args", "@/dev/zero"}, {"batch", "/dev/zero"}} {
+		c := command{args: args}
+		if code := c.run(t.Context(), t); code != 2 || !strings.Contains(c.log.String(), "larger than 64 MiB") {
+			t.Errorf("%v: code %d, %s", args, code, c.log.String())
+		}
 	}
 }

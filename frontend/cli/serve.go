@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"runtime/debug"
 	"sync"
 
@@ -127,11 +128,15 @@ func (s serving) announce(url string) {
 		s.printJSON(map[string]string{"mcp": url + "/mcp", "rest": url + rest.Prefix})
 		return
 	}
-	entry, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"tenon": map[string]string{"type": "http", "url": url + "/mcp"}}})
+	entry := func(how any) []byte {
+		b, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"tenon": how}}) // texts always marshal
+		return b
+	}
 	s.note("tenon %s", thisBuild().Version)
 	s.note("  MCP     %s/mcp", url)
 	s.note("  REST    %s%s (%s%s/openapi.json)", url, rest.Prefix, url, rest.Prefix)
-	s.note("  client  %s", entry)
+	s.note("  client  %s", entry(map[string]string{"type": "http", "url": url + "/mcp"}))
+	s.note("  or      %s", entry(map[string]any{"command": "tenon", "args": s.stdioArgs()}))
 }
 
 // watchPool tells what becomes of the servers, a line for each change.
@@ -168,4 +173,17 @@ func stateLine(s tool.ServerStatus) (string, bool) {
 	case tool.StateStarting, tool.StateStopped:
 	}
 	return line, false
+}
+
+// stdioArgs are the arguments with which a client that starts its servers starts
+// this gateway.
+func (s serving) stdioArgs() []string {
+	args := []string{"serve", "--stdio"}
+	if path := s.configPath(); path != "" {
+		if whole, err := filepath.Abs(path); err == nil {
+			path = whole
+		}
+		args = append(args, "--config", path)
+	}
+	return args
 }
