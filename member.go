@@ -98,7 +98,7 @@ func (k maker) server(s *config.Server, m *member) (*upstream.Server, error) {
 		MaxMessage: k.cfg.Gateway.MaxMessageBytes, Spawner: k.spawner,
 		ClientName: "tenon", ClientVersion: version(), Keep: k.o.Start,
 		Listed: func(tools []json.RawMessage) { k.listed(m, tools) }, Changed: func() { k.changed(m.name) },
-		Logger: k.log,
+		Logger: k.log, Mask: k.secrets.mask,
 	}
 	switch {
 	case s.Bundled != "":

@@ -90,6 +90,7 @@ type Gateway struct {
 	o       Options
 	cfg     *config.Config
 	log     *slog.Logger
+	secrets masker
 	spawner *proc.Spawner
 	catalog *catalog.Catalog
 	record  *record.Record
@@ -101,8 +102,7 @@ type Gateway struct {
 	closing context.Context // ends in-process servers
 	cancel  context.CancelFunc
 	tasks   sync.WaitGroup
-	once    sync.Once
-	closed  error
+	close   func() error // once
 }
 
 // Open reads the configuration and opens the pool. With Options.Start the servers
@@ -117,11 +117,14 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
+	secrets := newMasker(cfg.Secrets)
+	o.Logger = slog.New(maskingHandler{o.Logger.Handler(), secrets})
 	g := &Gateway{
-		o: o, cfg: cfg, log: o.Logger, byName: map[string]*member{},
+		o: o, cfg: cfg, log: o.Logger, secrets: secrets, byName: map[string]*member{},
 		spawner: proc.New(proc.Options{Logger: o.Logger}),
 		record:  record.New(record.Options{}),
 	}
+	g.close = sync.OnceValue(g.shutdown)
 	g.closing, g.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := (maker{g}).fill(); err != nil {
 		return nil, errors.Join(err, g.Close())
@@ -179,22 +182,21 @@ func (g *Gateway) requireStarted(ctx context.Context) error {
 }
 
 // Close stops all servers and waits for them, side by side. Calls in flight fail.
-func (g *Gateway) Close() error {
-	g.once.Do(func() {
-		var wg sync.WaitGroup
-		errs := make([]error, len(g.members))
-		for i, m := range g.members {
-			if m.server != nil {
-				wg.Go(func() { errs[i] = m.server.Close() })
-			}
+func (g *Gateway) Close() error { return g.close() }
+
+func (g *Gateway) shutdown() error {
+	var wg sync.WaitGroup
+	errs := make([]error, len(g.members))
+	for i, m := range g.members {
+		if m.server != nil {
+			wg.Go(func() { errs[i] = m.server.Close() })
 		}
-		wg.Wait()
-		g.cancel()
-		g.tasks.Wait()
-		g.events.close()
-		g.closed = errors.Join(errors.Join(errs...), g.spawner.Close())
-	})
-	return g.closed
+	}
+	wg.Wait()
+	g.cancel()
+	g.tasks.Wait()
+	g.events.close()
+	return errors.Join(errors.Join(errs...), g.spawner.Close())
 }
 
 // version returns the version of this module in the running program.

@@ -1,14 +1,17 @@
 package tenon_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -403,4 +406,67 @@ func TestCheck(t *testing.T) {
 	if len(r.Undeclared) == 0 || r.Undeclared[0] != "first/echo" {
 		t.Errorf("undeclared %v", r.Undeclared)
 	}
+}
+
+// TestSecretsStayHidden: what a server says as it dies, or on its standard error,
+// often has its key in it.
+func TestSecretsStayHidden(t *testing.T) {
+	const secret = "s3cr3t-VALUE-zz9"
+	script := func(s upstreamtest.Script) string {
+		key, value := s.Env()
+		env, _ := json.Marshal(map[string]string{key: value, "GORACE": "atexit_sleep_ms=0"})
+		return strings.TrimSuffix(string(env), "}") + `, API_KEY: "${env:KEY}"}`
+	}
+	cfg := fmt.Sprintf("version: 1\nservers:\n  dies: {command: %[1]q, retries: 0, env: %[2]s}\n  lives: {command: %[1]q, env: %[3]s}\n",
+		upstreamtest.Executable(t),
+		script(upstreamtest.Script{ExitAtOnce: true, Stderr: "fatal: bad key " + secret + "\n"}),
+		script(upstreamtest.Script{Stderr: "starting with key " + secret + "\n"}))
+	var log lockedBuffer
+	g := open(t, tenon.Options{
+		Config: write(t, cfg), Env: []string{"KEY=" + secret},
+		Logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	shown := []string{
+		g.Call(t.Context(), tool.Call{Server: "dies", Tool: "echo"}).Text(),
+		g.Call(t.Context(), tool.Call{Server: "lives", Tool: "exit"}).Text(),
+	}
+	listing, err := g.Tools(t.Context(), tenon.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []any{listing, g.Status(), g.Check(t.Context(), true), g.Calls(10)} {
+		js, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown = append(shown, string(js))
+	}
+	shown = append(shown, log.String())
+	all := strings.Join(shown, "\n")
+	if !strings.Contains(all, "fatal: bad key •••") || !strings.Contains(all, "starting with key •••") {
+		t.Errorf("the words themselves are lost: %s", all)
+	}
+	for _, s := range shown {
+		if strings.Contains(s, secret) {
+			t.Errorf("shown: %s", s)
+		}
+	}
+}
+
+// lockedBuffer is a buffer that goroutines share.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }

@@ -92,8 +92,12 @@ func TestInterruptedCall(t *testing.T) {
 		<-r.Context().Done()
 	})
 	url := listen(t, mute)
+	config := configFile(t, "version: 1\nservers: {mute: {url: \""+url+"\"}}\n")
 	for _, args := range [][]string{
-		{"call", "mute", "x", "--config", configFile(t, "version: 1\nservers: {mute: {url: \""+url+"\"}}\n")},
+		{"call", "mute", "x", "--config", config},
+		{"tools", "--config", config},
+		{"search", "x", "--config", config},
+		{"check", "--connect", "--config", config},
 		{"call", "mute", "x", "--gateway", url},
 		{"tools", "--gateway", url},
 		{"batch", "-", "--gateway", url},

@@ -14,7 +14,7 @@ const maxInput = 64 << 20
 func readInput(a *app, name string) ([]byte, error) {
 	in := a.Stdin
 	if name != "-" {
-		f, err := os.Open(name) //nolint:gosec // the file that the user names is the file to read
+		f, err := os.Open(name)
 		if err != nil {
 			return nil, err
 		}

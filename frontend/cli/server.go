@@ -197,8 +197,8 @@ func optionValue(o servers.Option, values []string) (json.RawMessage, error) {
 // serveStdio speaks MCP until in ends or ctx does.
 func serveStdio(ctx context.Context, srv *sdk.Server, in io.Reader, out io.Writer) error {
 	err := srv.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}})
-	if errors.Is(err, io.EOF) || ctx.Err() != nil {
-		return nil // its client went away, or it was told to stop
+	if ctx.Err() != nil {
+		return nil // it was told to stop
 	}
 	return err
 }

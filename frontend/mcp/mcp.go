@@ -100,7 +100,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		_ = w.CloseWithError(err)
 	})
 	stream := wire.NewStream(wire.StreamOptions{
-		R: r, W: out, Handler: h, MaxMessage: s.o.MaxBody,
+		R: r, W: out, Handler: h, Serving: true, MaxMessage: s.o.MaxBody,
 		Close: func() error { return r.Close() },
 		Garbage: func(head []byte, err error) {
 			s.o.Logger.Warn("line of the client is no message", "error", err, "bytes", len(head))

@@ -32,10 +32,13 @@ func send(o *Options) Handler {
 // tool's name put right, or new ones.
 func params(r *Request) ([]byte, error) {
 	name := jsonrpc.Quote(nil, r.Target.Name)
+	args := bytes.TrimSpace(r.Arguments)
+	if len(args) > 0 && args[0] != '{' && string(args) != "null" {
+		return nil, errors.New("not a JSON object")
+	}
 	if len(r.Params) > 0 {
 		return jsonrpc.Edit(r.Params, jsonrpc.Field{Key: "name", Value: name})
 	}
-	args := bytes.TrimSpace(r.Arguments)
 	if len(args) == 0 || string(args) == "null" {
 		args = []byte("{}")
 	}

@@ -80,9 +80,9 @@ func failure(ctx context.Context, l *link, err error, unsent bool) error {
 		return context.Cause(ctx)
 	}
 	if unsent {
-		return unavailable(l.name, tool.Flatten(l.explain(err)))
+		return unavailable(l.name, l.mask(tool.Flatten(l.explain(err))))
 	}
-	return &LostError{l.name, l.explain(err)}
+	return &LostError{l.name, errors.New(l.mask(l.explain(err).Error()))}
 }
 
 func (l *link) call(ctx context.Context, c Call) (tool.Bytes, error) {
@@ -118,7 +118,7 @@ func (s *Server) openFor(ctx context.Context, task string) (*link, error) {
 	defer s.mu.Unlock()
 	if err != nil {
 		s.status.era = era.Unknown
-		return nil, unavailable(s.o.Name, tool.Flatten(err))
+		return nil, unavailable(s.o.Name, s.o.Mask(tool.Flatten(err)))
 	}
 	s.status.met(l, s.o.Label)
 	return l, nil

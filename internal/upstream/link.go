@@ -33,6 +33,7 @@ type link struct {
 	transport string
 	client    wire.Client
 	process   *proc.Process // nil where there is none
+	mask      func(string) string
 	peer
 }
 
@@ -114,7 +115,7 @@ func (d *dialer) spawn(ctx context.Context, task string) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &link{name: d.o.Name, transport: Stdio, process: p}
+	l := &link{name: d.o.Name, mask: d.o.Mask, transport: Stdio, process: p}
 	stop := func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopBound)
 		defer cancel()
@@ -146,7 +147,7 @@ func (d *dialer) dial(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &link{name: d.o.Name, transport: InProcess, client: wire.NewStream(wire.StreamOptions{
+	return &link{name: d.o.Name, mask: d.o.Mask, transport: InProcess, client: wire.NewStream(wire.StreamOptions{
 		R: rwc, W: rwc, Close: rwc.Close, Handler: d, MaxMessage: d.o.MaxMessage, Garbage: d.garbage,
 	})}, nil
 }
@@ -160,7 +161,7 @@ func (d *dialer) connect(ctx context.Context, hint era.Era) (*link, era.Era, err
 	}
 	var first error
 	if d.o.Transport != SSE {
-		l := &link{name: d.o.Name, transport: StreamableHTTP, client: wire.NewHTTP(o)}
+		l := &link{name: d.o.Name, mask: d.o.Mask, transport: StreamableHTTP, client: wire.NewHTTP(o)}
 		l, next, err := d.greet(ctx, l, hint)
 		if err == nil || d.o.Transport == StreamableHTTP || !mayBeSSE(err) {
 			return l, next, err
@@ -174,7 +175,7 @@ func (d *dialer) connect(ctx context.Context, hint era.Era) (*link, era.Era, err
 		}
 		return nil, era.Unknown, err
 	}
-	return d.greet(ctx, &link{name: d.o.Name, transport: SSE, client: client}, era.Legacy)
+	return d.greet(ctx, &link{name: d.o.Name, mask: d.o.Mask, transport: SSE, client: client}, era.Legacy)
 }
 
 // mayBeSSE reports whether a server that answers so may speak the transport of
@@ -192,7 +193,7 @@ func (l *link) stderr() string {
 	if l.process == nil {
 		return ""
 	}
-	return strings.TrimSpace(l.process.Stderr())
+	return l.mask(strings.TrimSpace(l.process.Stderr()))
 }
 
 // explain adds to an error what the process behind the link has to say: its exit

@@ -28,7 +28,7 @@ func (s *Server) shared(ctx context.Context) (*link, error) {
 			return nil, context.Cause(ctx)
 		}
 		if st.err != nil {
-			return nil, unavailable(s.o.Name, st.err.Error())
+			return nil, unavailable(s.o.Name, s.o.Mask(st.err.Error()))
 		}
 	}
 }
@@ -85,7 +85,7 @@ func (s *Server) brought(st *start, l *link, tools []json.RawMessage, err error)
 		close(st.done)
 		return
 	case err != nil:
-		s.fail(s.status.fail(tool.Flatten(err)))
+		s.fail(s.status.fail(s.o.Mask(tool.Flatten(err))))
 	default:
 		s.up(l, len(tools))
 	}
@@ -134,7 +134,7 @@ func (s *Server) watch(l *link) {
 	}
 	s.link = nil
 	s.status.stderr = l.stderr()
-	s.fail(s.status.died(tool.Flatten(why)))
+	s.fail(s.status.died(s.o.Mask(tool.Flatten(why))))
 	s.mu.Unlock()
 	s.log.Warn("server ended", "error", why)
 	s.o.Changed()

@@ -85,6 +85,10 @@ type Options struct {
 	// Changed is called after each change of the state. It must not block.
 	Changed func()
 
+	// Mask hides secrets in what the server and its process say of failures. Nil
+	// hides nothing.
+	Mask func(text string) string
+
 	ClientName, ClientVersion string
 	Logger                    *slog.Logger // nil discards
 }
@@ -135,6 +139,9 @@ func New(o Options) (*Server, error) {
 	}
 	if o.Changed == nil {
 		o.Changed = func() {}
+	}
+	if o.Mask == nil {
+		o.Mask = func(text string) string { return text }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -77,34 +77,47 @@ func (o *outbox) add(parts [][]byte) {
 	}
 }
 
-// run writes to w what is sent, until stop is closed or w fails.
+// run writes to w what is sent, until stop is closed or w fails. What was sent
+// before stop is still written.
 func (o *outbox) run(w io.Writer, stop <-chan struct{}) error {
 	for {
+		var stopped bool
 		select {
 		case <-o.wake:
 		case <-stop:
+			stopped = true
+		}
+		if err := o.write(w); err != nil {
+			return err
+		}
+		if stopped {
 			return ErrClosed
 		}
-		o.mu.Lock()
-		parts, tail := o.parts, o.tail
-		o.parts, o.tail, o.spare, o.size = nil, o.spare[:0], nil, 0
-		close(o.room)
-		o.room = make(chan struct{})
-		o.mu.Unlock()
-		for _, p := range append(parts, tail) {
-			if len(p) == 0 {
-				continue
-			}
-			if _, err := w.Write(p); err != nil {
-				return err
-			}
+	}
+}
+
+// write writes all that is in the queue.
+func (o *outbox) write(w io.Writer) error {
+	o.mu.Lock()
+	parts, tail := o.parts, o.tail
+	o.parts, o.tail, o.spare, o.size = nil, o.spare[:0], nil, 0
+	close(o.room)
+	o.room = make(chan struct{})
+	o.mu.Unlock()
+	for _, p := range append(parts, tail) {
+		if len(p) == 0 {
+			continue
 		}
-		if cap(tail) <= spareSize {
-			o.mu.Lock()
-			o.spare = tail
-			o.mu.Unlock()
+		if _, err := w.Write(p); err != nil {
+			return err
 		}
 	}
+	if cap(tail) <= spareSize {
+		o.mu.Lock()
+		o.spare = tail
+		o.mu.Unlock()
+	}
+	return nil
 }
 
 // fail makes every send return err.

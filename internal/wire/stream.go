@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
@@ -24,6 +25,10 @@ type StreamOptions struct {
 	// Handler answers what the other side asks. Nil answers ping and refuses the
 	// rest.
 	Handler Handler
+	// Serving marks the end of a server: a line that is no message is answered with
+	// an error, and when the other side has closed its output, what it asked before
+	// is still answered, for at most lingerBound.
+	Serving bool
 	// MaxMessage bounds one message, in bytes. 0 is DefaultMaxMessage.
 	MaxMessage int64
 	// Garbage takes the head of each line that is no message, and why. A server
@@ -39,6 +44,7 @@ type Stream struct {
 	o     StreamOptions
 	out   *outbox
 	tasks sync.WaitGroup
+	asks  sync.WaitGroup // requests of the other side that run
 
 	mu     sync.Mutex
 	lastID int64
@@ -69,7 +75,13 @@ func NewStream(o StreamOptions) *Stream {
 	s := &Stream{o: o, out: newOutbox(), calls: map[int64]*pending{}, done: make(chan struct{})}
 	s.inbox.init(o.Handler, s.notify)
 	s.reply, s.spawn, s.progress = s.answer, s.run, s.progressOf
-	s.tasks.Go(func() { s.end(s.readAll()) })
+	s.tasks.Go(func() {
+		err := s.readAll()
+		if s.o.Serving && errors.Is(err, io.EOF) {
+			s.linger()
+		}
+		s.end(err)
+	})
 	s.tasks.Go(func() { s.end(s.out.run(o.W, s.done)) })
 	return s
 }
@@ -266,7 +278,16 @@ func (s *Stream) unreadable(ln jsonrpc.Line) {
 	head := ln.Text.Join()
 	s.o.Garbage(head[:min(len(head), 256)], ln.Err)
 	var large *jsonrpc.TooLargeError
-	if !errors.As(ln.Err, &large) || ln.Message == nil {
+	isLarge := errors.As(ln.Err, &large) && ln.Message != nil
+	if s.o.Serving {
+		var id []byte
+		if isLarge {
+			id = ln.Message.ID
+		}
+		s.answer(id, nil, jsonrpc.Errorf(jsonrpc.CodeParse, "no message: %v", ln.Err))
+		return
+	}
+	if !isLarge {
 		return
 	}
 	if p := s.takeRaw(ln.Message.ID); p != nil {
@@ -303,8 +324,29 @@ func (s *Stream) progressOf(id int64) func(tool.Bytes) {
 // run runs f in the background. The reader calls it, which Close waits for, so
 // Close waits for f as well.
 func (s *Stream) run(f func()) bool {
-	s.tasks.Go(f)
+	s.asks.Add(1)
+	s.tasks.Go(func() {
+		defer s.asks.Done()
+		f()
+	})
 	return true
+}
+
+// lingerBound is how long what was asked may take after the end of the input.
+const lingerBound = 30 * time.Second
+
+// linger waits until what the other side asked is answered, or the stream ends.
+func (s *Stream) linger() {
+	answered := make(chan struct{})
+	s.tasks.Go(func() {
+		s.asks.Wait()
+		close(answered)
+	})
+	select {
+	case <-answered:
+	case <-s.done:
+	case <-time.After(lingerBound):
+	}
 }
 
 func (s *Stream) answer(id []byte, result tool.Bytes, e *jsonrpc.Error) {

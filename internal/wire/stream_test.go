@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -252,4 +253,31 @@ func TestStreamManyAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// TestServingAnswersWhatWasAsked: input that ends right after its requests, as
+// from a pipe, still gets its answers; and what is no message gets an error.
+func TestServingAnswersWhatWasAsked(t *testing.T) {
+	h := &echo{wait: make(chan struct{})}
+	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"wait","params":{"n":1}}` + "\n{{{\n[]\n" +
+		`{"jsonrpc":"2.0","id":2,"method":"echo","params":{"n":2}}` + "\n")
+	r, w := io.Pipe()
+	s := wire.NewStream(wire.StreamOptions{R: in, W: w, Handler: h, Serving: true, Close: func() error { return nil }})
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = s.Wait(); _ = w.Close() })
+	var got []string
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		got = append(got, lines.Text())
+		if len(got) == 3 {
+			close(h.wait) // the first request ends after the input did
+		}
+	}
+	wg.Wait()
+	all := strings.Join(got, "\n")
+	for _, want := range []string{`"id":1,"result":{"n":1}`, `"id":2,"result":{"n":2}`, `"id":null,"error":{"code":-32700`} {
+		if !strings.Contains(all, want) {
+			t.Errorf("lacks %s:\n%s", want, all)
+		}
+	}
 }

@@ -1,0 +1,73 @@
+package tenon
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// A masker hides the secrets of the configuration in texts that others wrote: what
+// a server says when it dies often has its key in it.
+type masker struct{ replace *strings.Replacer }
+
+func newMasker(secrets []tool.Secret) masker {
+	pairs := make([]string, 0, 2*len(secrets))
+	for _, s := range secrets {
+		pairs = append(pairs, s.Reveal(), s.String())
+	}
+	return masker{strings.NewReplacer(pairs...)}
+}
+
+// mask returns text without the secrets.
+func (m masker) mask(text string) string { return m.replace.Replace(text) }
+
+// A maskingHandler hides the secrets in what is logged.
+type maskingHandler struct {
+	slog.Handler
+	m masker
+}
+
+// Handle implements slog.Handler.
+func (h maskingHandler) Handle(ctx context.Context, r slog.Record) error {
+	out := slog.NewRecord(r.Time, r.Level, h.m.mask(r.Message), r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		out.AddAttrs(h.attr(a))
+		return true
+	})
+	return h.Handler.Handle(ctx, out)
+}
+
+func (h maskingHandler) attr(a slog.Attr) slog.Attr {
+	switch v := a.Value.Resolve(); v.Kind() {
+	case slog.KindString:
+		a.Value = slog.StringValue(h.m.mask(v.String()))
+	case slog.KindAny:
+		if err, ok := v.Any().(error); ok {
+			a.Value = slog.StringValue(h.m.mask(err.Error()))
+		}
+	case slog.KindGroup:
+		group := make([]slog.Attr, 0, len(v.Group()))
+		for _, g := range v.Group() {
+			group = append(group, h.attr(g))
+		}
+		a.Value = slog.GroupValue(group...)
+	case slog.KindBool, slog.KindDuration, slog.KindFloat64, slog.KindInt64, slog.KindTime, slog.KindUint64, slog.KindLogValuer:
+	}
+	return a
+}
+
+// WithAttrs implements slog.Handler.
+func (h maskingHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	masked := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		masked[i] = h.attr(a)
+	}
+	return maskingHandler{h.Handler.WithAttrs(masked), h.m}
+}
+
+// WithGroup implements slog.Handler.
+func (h maskingHandler) WithGroup(name string) slog.Handler {
+	return maskingHandler{h.Handler.WithGroup(name), h.m}
+}
