@@ -43,13 +43,20 @@ type Options struct {
 // Main runs one command and returns its exit code. When ctx ends, what runs is
 // canceled; a server stops gracefully.
 func Main(ctx context.Context, o Options) int {
+	out := &answer{w: o.Stdout}
+	o.Stdout = out
 	a := &app{Options: o, screen: screen{o.Stdout, o.Stderr, o.Width, o.Watched}, env: environ(o.Env)}
 	root := rootCommand(a)
 	root.SetArgs(append([]string{}, o.Args...)) // not nil: cobra would take those of the process
 	root.SetIn(o.Stdin)
 	root.SetOut(o.Stdout)
 	root.SetErr(o.Stderr)
-	return a.exit(root.ExecuteContext(ctx))
+	code := a.exit(root.ExecuteContext(ctx))
+	if err := out.lost(); err != nil && code == 0 {
+		a.note("error: the answer could not be written: %v", err)
+		return 1
+	}
+	return code
 }
 
 // An app is one run of the program.

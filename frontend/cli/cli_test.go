@@ -475,3 +475,18 @@ func TestInputIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestFullDisk: an answer that could not be written is no success.
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("there is no /dev/full")
+	}
+	defer full.Close()
+	for _, args := range [][]string{{"tools"}, {"tools", "--output", "json"}, {"call", "time", "get_current_time"}, {"version"}} {
+		c := command{args: args, stdout: full}
+		if code := c.run(t.Context(), t); code != 1 || !strings.Contains(c.log.String(), "could not be written") {
+			t.Errorf("%v: code %d, %s", args, code, c.log.String())
+		}
+	}
+}

@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"sync"
+	"syscall"
 	"unicode"
 
 	"github.com/tenon-mcp/tenon/frontend/rest"
@@ -17,6 +21,35 @@ type screen struct {
 	stdout, stderr io.Writer
 	width          int  // of the terminal that stdout is; 0 where it is none
 	watched        bool // stderr is a terminal
+}
+
+// An answer is standard output: it remembers that something could not be written.
+type answer struct {
+	w   io.Writer
+	mu  sync.Mutex
+	err error
+}
+
+// Write writes p.
+func (a *answer) Write(p []byte) (int, error) {
+	n, err := a.w.Write(p)
+	if err != nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.err = cmp.Or(a.err, err)
+	}
+	return n, err
+}
+
+// lost returns why a part of the answer was not written, or nil. Whoever closed
+// the other end of a pipe does not want to know.
+func (a *answer) lost() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if errors.Is(a.err, syscall.EPIPE) || errors.Is(a.err, io.ErrClosedPipe) {
+		return nil
+	}
+	return a.err
 }
 
 // printText writes a text of the answer, with a line end at its end. On a
@@ -37,9 +70,7 @@ func (s screen) printJSON(v any) {
 	e := json.NewEncoder(s.stdout)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
-		fmt.Fprintln(s.stderr, "error:", err)
-	}
+	_ = e.Encode(v) // what cannot be written is told at the end
 }
 
 // printTable writes a table, cut to the width of the terminal.
