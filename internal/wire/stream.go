@@ -78,7 +78,7 @@ func NewStream(o StreamOptions) *Stream {
 	s.tasks.Go(func() {
 		err := s.readAll()
 		if s.o.Serving && errors.Is(err, io.EOF) {
-			s.linger()
+			linger(&s.tasks, &s.asks, s.done)
 		}
 		s.end(err)
 	})
@@ -335,16 +335,16 @@ func (s *Stream) run(f func()) bool {
 // lingerBound is how long what was asked may take after the end of the input.
 const lingerBound = 30 * time.Second
 
-// linger waits until what the other side asked is answered, or the stream ends.
-func (s *Stream) linger() {
+// linger waits until asks are answered, or the stream is done.
+func linger(tasks, asks *sync.WaitGroup, done <-chan struct{}) {
 	answered := make(chan struct{})
-	s.tasks.Go(func() {
-		s.asks.Wait()
+	tasks.Go(func() {
+		asks.Wait()
 		close(answered)
 	})
 	select {
 	case <-answered:
-	case <-s.done:
+	case <-done:
 	case <-time.After(lingerBound):
 	}
 }
