@@ -19,8 +19,13 @@ import (
 //	fail  fails
 //	wait  waits until it is canceled
 //	slow  waits for ms milliseconds
-//	env   gives the variables TASK_ID and WORDS
+//
+// With WORDS=none it ends at once.
 func words() {
+	if os.Getenv("WORDS") == "none" {
+		fmt.Fprintln(os.Stderr, "the disk is gone")
+		return
+	}
 	s := mcp.NewServer(&mcp.Implementation{Name: "words", Version: "1"}, nil)
 	add := func(name, description, schema string, f func(ctx context.Context, arguments json.RawMessage) (string, error)) {
 		s.AddTool(&mcp.Tool{Name: name, Description: description, InputSchema: json.RawMessage(schema)},
@@ -63,9 +68,6 @@ func words() {
 		case <-ctx.Done():
 			return "", ctx.Err()
 		}
-	})
-	add("env", "Gives its environment.", `{"type":"object"}`, func(context.Context, json.RawMessage) (string, error) {
-		return fmt.Sprintf("task %q words %q", os.Getenv("TASK_ID"), os.Getenv("WORDS")), nil
 	})
 	_ = s.Run(context.Background(), &mcp.StdioTransport{}) // it ends when its client does
 	// The race detector would wait a second before a common end, and the pool gives

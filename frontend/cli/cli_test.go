@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tenon-mcp/tenon/frontend/cli"
+	"github.com/tenon-mcp/tenon/tool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -212,6 +213,26 @@ func TestServeAnswersCallsInProgress(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	wg.Wait()
+}
+
+// Reasons are never cut, and what a failed server said last is told.
+func TestServersTellsWhatIsWrong(t *testing.T) {
+	now := time.Now().UTC()
+	url := listen(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]any{"servers": []tool.ServerStatus{
+			{Name: "a", State: tool.StateReady, Tools: 3, Since: now.Add(-time.Hour), Transport: "stdio", Era: "modern", Stderr: "all is well"},
+			{Name: "b", State: tool.StateFailed, Reason: strings.Repeat("long ", 40), Since: now.Add(-time.Minute), Transport: "stdio", Stderr: "one\n\x1b[31mtwo\n"},
+		}})
+	}))
+	var out bytes.Buffer
+	c := command{args: []string{"servers", "--gateway", url}, stdout: &out, width: 60}
+	want := "SERVER  STATE   TOOLS  RESTARTS  TRANSPORT  ERA     SINCE   REASON\n" +
+		"a       ready   3      0         stdio      modern  1h0m0s\n" +
+		"b       failed  0      0         stdio      -       1m0s    " + strings.TrimSpace(strings.Repeat("long ", 40)) + "\n" +
+		"b said last:\n  one\n  [31mtwo\n"
+	if code := c.run(t.Context(), t); code != 0 || out.String() != want {
+		t.Errorf("code %d:\n%s\nwant\n%s", code, out.String(), want)
+	}
 }
 
 func TestServeTellsAPersonOfThePool(t *testing.T) {

@@ -120,12 +120,23 @@ func serversCommand(a *app) *cobra.Command {
 				a.printJSON(map[string]any{"servers": status})
 				return nil
 			}
-			a.printTable(statusRows(status, time.Now()))
+			printStatus(a, status, time.Now())
 			if a.gateway() == "" {
 				a.note("This is the pool as configured. tenon check --connect starts each server; --gateway URL asks a running gateway.")
 			}
 			return nil
 		},
+	}
+}
+
+// printStatus shows a table that is never cut, for the reasons stand at its end,
+// and below it what failed servers said last.
+func printStatus(a *app, status []tool.ServerStatus, now time.Time) {
+	_, _ = a.stdout.Write(rest.AlignedTable(statusRows(status, now), 0))
+	for _, s := range status {
+		if s.State == tool.StateFailed && strings.TrimSpace(s.Stderr) != "" {
+			a.printText(safe(s.Name + " said last:\n  " + strings.ReplaceAll(strings.TrimSpace(s.Stderr), "\n", "\n  ")))
+		}
 	}
 }
 

@@ -60,5 +60,22 @@ func BenchmarkCall(b *testing.B) {
 			}
 		}
 	})
+	// A call that ends in the pipeline costs little itself, so what is left is the
+	// way through the API.
+	b.Run("rest without server", func(b *testing.B) {
+		api := rest.New(gw, rest.Options{})
+		b.ReportAllocs()
+		for b.Loop() {
+			w := httptest.NewRecorder()
+			api.ServeHTTP(w, httptest.NewRequest("POST", "/api/v1/calls", strings.NewReader(`{"server":"broken","tool":"x","arguments":{"alpha":"hello there"},"timeout":"30s"}`)))
+		}
+	})
+	b.Run("gateway without server", func(b *testing.B) {
+		c := tool.Call{Server: "broken", Tool: "x", Arguments: json.RawMessage(`{"alpha":"hello there"}`)}
+		b.ReportAllocs()
+		for b.Loop() {
+			gw.Call(b.Context(), c)
+		}
+	})
 	b.Run("rest", func(b *testing.B) { run(b, rest.New(gw, rest.Options{})) })
 }

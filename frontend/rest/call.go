@@ -108,9 +108,12 @@ func DecodeCall(body []byte, at string) (tool.Call, error) {
 	var c tool.Call
 	var wrong *Error
 	for key, value := range members {
+		err := setMember(&c, key, value)
+		if err == nil {
+			continue
+		}
 		// Of several mistakes it is always the same one that is told.
-		where := at + "/" + pointerToken(key)
-		if err := setMember(&c, key, value); err != nil && (wrong == nil || where < wrong.Where) {
+		if where := at + "/" + pointerToken(key); wrong == nil || where < wrong.Where {
 			wrong = invalid(where, err)
 		}
 	}

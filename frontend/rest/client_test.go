@@ -62,12 +62,15 @@ func TestClientGivesWhatTheGatewayGives(t *testing.T) {
 	if res.Kind != "" || !strings.Contains(res.Text(), "9007199254740993") || len(res.Content()) != 2 {
 		t.Errorf("got %+v", res)
 	}
+	if res := c.Call(ctx, tool.Call{Server: "words", Tool: "wait", Timeout: 50 * time.Millisecond}); res.Kind != tool.Timeout || res.ID == "" {
+		t.Errorf("got %+v, want a timeout that the gateway tells", res)
+	}
 	batch := c.CallBatch(ctx, []tool.Call{{Server: "words", Tool: "fail"}, {Server: "words", Tool: "echo"}})
 	if len(batch) != 2 || batch[0].Kind != tool.Failed || batch[1].Kind != "" {
 		t.Errorf("got %+v", batch)
 	}
 	calls, err := c.Calls(ctx, 10)
-	if diff := cmp.Diff(gw.Calls(10), calls, cmpopts.EquateApproxTime(time.Millisecond)); diff != "" || err != nil || len(calls) != 3 {
+	if diff := cmp.Diff(gw.Calls(10), calls, cmpopts.EquateApproxTime(time.Millisecond)); diff != "" || err != nil || len(calls) != 4 {
 		t.Error(diff, err)
 	}
 	one, err := c.CallRecord(ctx, res.ID)

@@ -189,6 +189,25 @@ func TestFlatNames(t *testing.T) {
 	}
 }
 
+// A flat name that cannot be read back by itself is known once its server is.
+func TestFlatNamesThatAreHashed(t *testing.T) {
+	gw, err := tenon.Open(t.Context(), tenon.Options{Bundled: []tenon.Bundled{{Name: "two__parts", Keyless: true, New: words}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gw.Close()
+	srv := serve(t, gw)
+	_, body := do(t, srv, "GET", "/api/v1/tools?format=anthropic", "")
+	name := decode[struct{ Tools []struct{ Name string } }](t, body).Tools[0].Name
+	if len(name) <= len("two__parts__echo") {
+		t.Fatalf("the flat name is %s, want a hashed one", name)
+	}
+	_, body = do(t, srv, "POST", "/api/v1/calls", `{"tool":"`+name+`"}`)
+	if r := decode[result](t, body); r.Server != "two__parts" || r.Tool != "echo" || len(r.Notes) > 0 {
+		t.Errorf("got %s", body)
+	}
+}
+
 func TestRecords(t *testing.T) {
 	srv := serve(t, pool(t))
 	_, body := do(t, srv, "POST", "/api/v1/calls", `{"server":"words","tool":"fail"}`)
