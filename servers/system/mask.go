@@ -3,6 +3,7 @@ package system
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // A command line is where people leave passwords, and an answer of a tool goes
@@ -22,36 +23,42 @@ const secretName = `(?:pass(?:word|wd|phrase|code)?|pwd|secret(?:s)?|token(?:s)?
 // MYSQL_PWD or clientSecret.
 const settingName = `(?:[a-z0-9_.-]*[_.-])?(?:[a-z0-9]*(?:password|passwd|pwd|secret|token|apikey|credential)|` + secretName + `)`
 
+// lazily returns an expression that is compiled on its first use: every process
+// of the program would pay for it else.
+func lazily(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
 var (
 	// secretOption matches an option whose value is the next argument.
-	secretOption = regexp.MustCompile(`(?i)^[-/]{1,2}` + settingName + `$`)
+	secretOption = lazily(`(?i)^[-/]{1,2}` + settingName + `$`)
 
 	// assigned matches name=value and name: value, also inside an address, a shell
 	// command or a JSON object. The value goes on to the next space or quote: in an
 	// address that hides what follows, but a password may hold any other sign.
-	assigned = regexp.MustCompile(`(?i)((?:^|[^a-z0-9])` + settingName + `["']?\s*[=:]\s*)` +
+	assigned = lazily(`(?i)((?:^|[^a-z0-9])` + settingName + `["']?\s*[=:]\s*)` +
 		`("(?:[^"\\]|\\.)*"|'[^']*'|(?:basic|bearer|token|digest)\s+[^\s"']+|["'][^\s]*|[^\s"']+)`)
 
 	// spaced matches an option and its value in one argument, as in sh -c.
-	spaced = regexp.MustCompile(`(?i)((?:^|\s)--?` + settingName + `\s+)("(?:[^"\\]|\\.)*"|'[^']*'|[^\s]+)`)
+	spaced = lazily(`(?i)((?:^|\s)--?` + settingName + `\s+)("(?:[^"\\]|\\.)*"|'[^']*'|[^\s]+)`)
 
 	// whole matches an argument that is nothing but an assignment.
-	whole = regexp.MustCompile(`(?is)^([-/]{0,2}` + settingName + `[=:])(.+)$`)
+	whole = lazily(`(?is)^([-/]{0,2}` + settingName + `[=:])(.+)$`)
 
 	// userinfo matches what stands before @ in an address.
-	userinfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)([^\s/@:?#]*)(?::(\S*))?@`)
+	userinfo = lazily(`([a-zA-Z][a-zA-Z0-9+.-]*://)([^\s/@:?#]*)(?::(\S*))?@`)
 
 	// scheme matches a credential after the name of its scheme.
-	scheme = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}`)
+	scheme = lazily(`(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}`)
 
 	// formed matches secrets that are known by their own form.
-	formed = regexp.MustCompile(`\b(?:sk-[A-Za-z0-9_-]{16,}|sk_(?:live|test)_[A-Za-z0-9]{10,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|` +
+	formed = lazily(`\b(?:sk-[A-Za-z0-9_-]{16,}|sk_(?:live|test)_[A-Za-z0-9]{10,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|` +
 		`glpat-[A-Za-z0-9_-]{16,}|xox[a-z]-[A-Za-z0-9-]{10,}|AKIA[A-Z0-9]{12,}|ASIA[A-Z0-9]{12,}|AIza[A-Za-z0-9_-]{30,}|hf_[A-Za-z0-9]{20,}|` +
 		`npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{30,}|dop_v1_[a-f0-9]{30,}|hvs\.[A-Za-z0-9_-]{20,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?)|` +
 		`-----BEGIN [A-Z ]*PRIVATE KEY-----.*`)
 
 	// attached matches programs that take a password attached to -p, or after -p or -a.
-	attached = regexp.MustCompile(`(?i)^(?:mysql|mariadb|mongo|redis-|sshpass|psql|7z|zip|unzip|rar|smbclient|ldap)`)
+	attached = lazily(`(?i)^(?:mysql|mariadb|mongo|redis-|sshpass|psql|7z|zip|unzip|rar|smbclient|ldap)`)
 )
 
 // commandLine returns the command line of a program as an answer may show it:
@@ -82,10 +89,10 @@ func maskArgument(program, before, a string) string {
 	if user, _, ok := strings.Cut(a, ":"); ok && strings.HasPrefix(a, "-u") && strings.HasPrefix(program, "curl") {
 		return user + ":" + masked
 	}
-	if m := whole.FindStringSubmatch(a); m != nil {
+	if m := whole().FindStringSubmatch(a); m != nil {
 		return m[1] + masked
 	}
-	if attached.MatchString(program) && len(a) > 2 && (strings.HasPrefix(a, "-p") || strings.HasPrefix(a, "-a")) && !strings.HasPrefix(a, "-port") {
+	if attached().MatchString(program) && len(a) > 2 && (strings.HasPrefix(a, "-p") || strings.HasPrefix(a, "-a")) && !strings.HasPrefix(a, "-port") {
 		return a[:2] + masked
 	}
 	if strings.HasSuffix(before, "c") && strings.HasPrefix(before, "-") && strings.Contains(a, " ") {
@@ -110,12 +117,12 @@ func maskScript(s string) string {
 }
 
 func takesSecret(program, option string) bool {
-	if secretOption.MatchString(option) {
+	if secretOption().MatchString(option) {
 		return true
 	}
 	switch option {
 	case "-p", "-a", "-w":
-		return attached.MatchString(program)
+		return attached().MatchString(program)
 	case "-pass", "-passin", "-passout", "-k", "-K":
 		return strings.HasPrefix(program, "openssl")
 	}
@@ -123,15 +130,15 @@ func takesSecret(program, option string) bool {
 }
 
 func maskText(s string) string {
-	s = formed.ReplaceAllString(s, masked)
-	s = userinfo.ReplaceAllStringFunc(s, func(m string) string {
-		g := userinfo.FindStringSubmatch(m)
+	s = formed().ReplaceAllString(s, masked)
+	s = userinfo().ReplaceAllStringFunc(s, func(m string) string {
+		g := userinfo().FindStringSubmatch(m)
 		if g[3] == "" { // a token alone, or a user without a password
 			return g[1] + masked + "@"
 		}
 		return g[1] + g[2] + ":" + masked + "@"
 	})
-	s = spaced.ReplaceAllString(s, "${1}"+masked)
-	s = scheme.ReplaceAllString(s, "$1 "+masked)
-	return assigned.ReplaceAllString(s, "${1}"+masked)
+	s = spaced().ReplaceAllString(s, "${1}"+masked)
+	s = scheme().ReplaceAllString(s, "$1 "+masked)
+	return assigned().ReplaceAllString(s, "${1}"+masked)
 }
