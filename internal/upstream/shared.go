@@ -59,7 +59,7 @@ func unavailable(server, reason string) *tool.Error {
 func (s *Server) begin() {
 	st := &start{done: make(chan struct{})}
 	s.starting = st
-	s.status.set(tool.StateStarting, "")
+	s.status.set(tool.StateStarting, s.status.reason) // why it failed before stays to be seen
 	hint := s.status.era
 	s.tasks.Go(func() {
 		l, tools, err := s.dialer.bring(s.ctx, hint)
