@@ -36,7 +36,14 @@ type Options struct {
 	// Timeout bounds a call whose caller and tool say nothing; MaxTimeout bounds
 	// what progress can make of it. 0 is 900 s and 1 h.
 	Timeout, MaxTimeout time.Duration
-	Logger              *slog.Logger // nil discards
+	// Retry says how calls are repeated that failed on their way.
+	Retry Retry
+	// Health returns what is known of a server without asking it. Nil knows nothing.
+	Health func(server string) Health
+	// Readers returns the names of the tools of a server that only read, for the
+	// hint of how to check what came of a write. Nil leaves that out.
+	Readers func(server string) []string
+	Logger  *slog.Logger // nil discards
 }
 
 // A Request is a call on its way. The stages write down in it what they found.
@@ -49,6 +56,7 @@ type Request struct {
 	Attempts  int
 
 	clock *clock // set by deadline
+	spare bool   // another tool is tried where this one cannot be had; set by fallback
 }
 
 // Note adds a note to the result.
@@ -67,6 +75,7 @@ func New(o Options) func(ctx context.Context, c tool.Call) *tool.Result {
 	if o.MaxTimeout <= 0 {
 		o.MaxTimeout = max(time.Hour, o.Timeout)
 	}
+	o.Retry = o.Retry.withDefaults()
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -15,7 +15,7 @@ type stage func(o *Options, next Handler) Handler
 //	repair    (not in this version) mends arguments, after it is known for which tool
 //	authorize decides on the final arguments
 //	admit     (not in this version) limits what runs at once
-//	retry     (not in this version) is inside authorize, and never changes the tool
+//	retry     is inside authorize, and never changes the tool
 //	send      carries it out
 var stages = []stage{
 	record,
@@ -23,6 +23,7 @@ var stages = []stage{
 	deadline,
 	resolve,
 	authorize,
+	retry,
 }
 
 func chain(o Options) Handler {

@@ -21,7 +21,7 @@ func deadline(o *Options, next Handler) Handler {
 			c.cap = r.Started.Add(o.MaxTimeout)
 		}
 		r.clock = c
-		c.timer = time.AfterFunc(c.limit, c.expire)
+		c.start()
 		defer c.timer.Stop()
 		return next(ctx, r)
 	}
@@ -33,14 +33,50 @@ type clock struct {
 	cap    time.Time // progress leads no further
 	cancel context.CancelCauseFunc
 
+	// whole is the clock of the whole call, where this one is a part of it: the
+	// share of one of several tools that are tried.
+	whole *clock
+
 	mu    sync.Mutex
 	limit time.Duration
+	end   time.Time
 	timer *time.Timer
+}
+
+// start starts a clock whose limit is set.
+func (c *clock) start() {
+	c.end = time.Now().Add(c.limit)
+	c.timer = time.AfterFunc(c.limit, c.expire)
+}
+
+// set makes the clock expire in d; called with the lock held.
+func (c *clock) set(d time.Duration) {
+	c.end = time.Now().Add(d)
+	c.timer.Reset(d)
+}
+
+// left is how much time there is, that of the whole call too.
+func (c *clock) left() time.Duration {
+	c.mu.Lock()
+	left := time.Until(c.end)
+	c.mu.Unlock()
+	if c.whole != nil {
+		left = min(left, c.whole.left())
+	}
+	return left
+}
+
+// part returns a running clock for one of several tools that are tried one after
+// the other, and share the time that is left. Stop it.
+func (c *clock) part(share time.Duration, cancel context.CancelCauseFunc) *clock {
+	p := &clock{fixed: c.fixed, cap: c.cap, limit: share, cancel: cancel, whole: c}
+	p.start()
+	return p
 }
 
 func (c *clock) expire() {
 	c.mu.Lock()
-	limit := c.limit
+	limit := c.limit.Round(time.Millisecond)
 	c.mu.Unlock()
 	text := fmt.Sprintf("The call did not end within %s and was canceled. "+
 		"Ask for less at once, or call again with a longer timeout.", limit)
@@ -56,10 +92,13 @@ func (c *clock) lower(d time.Duration) {
 	if c.fixed || d <= 0 {
 		return
 	}
+	if c.whole != nil && d > c.whole.left() {
+		c.whole.lower(d) // a tool that takes long by its nature gets its time
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.limit = d
-	c.timer.Reset(d)
+	c.set(d)
 }
 
 // extend starts the time anew.
@@ -67,7 +106,10 @@ func (c *clock) extend() {
 	if c.fixed {
 		return
 	}
+	if c.whole != nil {
+		c.whole.extend()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.timer.Reset(min(c.limit, time.Until(c.cap)))
+	c.set(min(c.limit, time.Until(c.cap)))
 }

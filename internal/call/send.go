@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strings"
 
@@ -24,7 +25,14 @@ func send(o *Options) Handler {
 		if err == nil {
 			return answered(r, raw)
 		}
-		return failed(r, err)
+		res := failed(r, err)
+		switch {
+		case res.Kind == tool.OutcomeUnknown:
+			res.Message += " " + o.howToCheck(r.Target)
+		case res.Kind == tool.Timeout && !r.Target.Meta.ReadOnly:
+			res.Message += " It may have taken effect all the same. " + o.howToCheck(r.Target)
+		}
+		return res
 	}
 }
 
@@ -99,11 +107,13 @@ func reason(r *Request, err error) (tool.Kind, string) {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return tool.Timeout, "The call did not end within the time that its caller set."
 	}
+	if e, ok := errors.AsType[answeredHTTP](err); ok && e.HTTPStatus() == http.StatusTooManyRequests {
+		return tool.Unavailable, sentence(upper(tool.Flatten(err))) + " The server did not carry out the call."
+	}
 	if r.Target.Meta.ReadOnly || r.Target.Meta.Idempotent {
 		return tool.Unavailable, sentence(upper(tool.Flatten(err))) + " The tool can be called again without harm."
 	}
-	return tool.OutcomeUnknown, sentence(upper(tool.Flatten(err))) +
-		" Nobody knows whether it took effect: check that with a tool that only reads before calling it again."
+	return tool.OutcomeUnknown, sentence(upper(tool.Flatten(err))) + " Nobody knows whether it took effect."
 }
 
 // sentence ends a text with a full stop.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
@@ -26,7 +27,17 @@ type Call struct {
 type LostError struct {
 	Server string
 	Err    error
+
+	status int // of an answer over HTTP that is no result; 0 where there was none
+	wait   time.Duration
 }
+
+// HTTPStatus returns the status of the answer where one came that is no result,
+// or 0.
+func (e *LostError) HTTPStatus() int { return e.status }
+
+// RetryAfter returns how long that answer asks to wait, or 0.
+func (e *LostError) RetryAfter() time.Duration { return e.wait }
 
 // Error says what happened.
 func (e *LostError) Error() string {
@@ -82,7 +93,11 @@ func failure(ctx context.Context, l *link, err error, unsent bool) error {
 	if unsent {
 		return unavailable(l.name, l.mask(tool.Flatten(l.explain(err))))
 	}
-	return &LostError{l.name, errors.New(l.mask(l.explain(err).Error()))}
+	lost := &LostError{Server: l.name, Err: errors.New(l.mask(l.explain(err).Error()))}
+	if e, ok := errors.AsType[*wire.HTTPError](err); ok {
+		lost.status, lost.wait = e.Status, e.RetryAfter
+	}
+	return lost
 }
 
 func (l *link) call(ctx context.Context, c Call) (tool.Bytes, error) {
