@@ -73,6 +73,10 @@ type Meta struct {
 	SearchHint     string `json:"search_hint,omitempty"`
 	// Timeout bounds one call; 0 is the gateway's default.
 	Timeout time.Duration `json:"-"`
+	// Exclusive is set where somebody declared that the tool is not
+	// concurrency-safe, which its default does not say: then two calls of it never
+	// overlap within one session.
+	Exclusive bool `json:"-"`
 }
 
 // DefaultMaxResultChars bounds the answer of a tool that declares nothing.

@@ -14,7 +14,7 @@ type stage func(o *Options, next Handler) Handler
 //	resolve   finds the tool that is meant
 //	repair    (not in this version) mends arguments, after it is known for which tool
 //	authorize decides on the final arguments
-//	admit     (not in this version) limits what runs at once
+//	admit     limits what runs at once
 //	retry     is inside authorize, and never changes the tool
 //	send      carries it out
 var stages = []stage{
@@ -23,6 +23,7 @@ var stages = []stage{
 	deadline,
 	resolve,
 	authorize,
+	admit,
 	retry,
 }
 

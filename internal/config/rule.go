@@ -34,6 +34,9 @@ func (r ToolRule) Match(id tool.ID) bool { return Match(r.Pattern, id) }
 func (r ToolRule) Apply(m tool.Meta) tool.Meta {
 	set(&m.ReadOnly, r.ReadOnly)
 	set(&m.ConcurrencySafe, r.ConcurrencySafe)
+	if r.ConcurrencySafe != nil {
+		m.Exclusive = !*r.ConcurrencySafe
+	}
 	set(&m.Destructive, r.Destructive)
 	set(&m.Idempotent, r.Idempotent)
 	set(&m.Notification, r.Notification)
