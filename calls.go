@@ -37,7 +37,7 @@ func (g *Gateway) send(ctx context.Context, r *call.Request, params []byte) (too
 		session = r.Task // a run that names only its task is a session too
 	}
 	return g.byName[r.Target.Server].server.Call(ctx, upstream.Call{
-		Params: params, Task: r.Task,
+		Params: params, Name: r.Target.Name, Task: r.Task,
 		Key:      upstream.Key{Caller: r.Caller.Name, Session: session},
 		Progress: r.ProgressFunc(),
 	})

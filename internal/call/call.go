@@ -26,8 +26,9 @@ import (
 // Options are what the stages need. All functions must be set.
 type Options struct {
 	Catalog Catalog
-	// Send carries out a call of r.Target with the params of an MCP tools/call,
-	// and returns the CallToolResult. Its errors are those of upstream.Server.Call.
+	// Send carries out a call of r.Target and returns the CallToolResult. The params
+	// are those of an MCP tools/call, but for the name: r.Target's is the one to
+	// send, whatever they say. Its errors are those of upstream.Server.Call.
 	Send func(ctx context.Context, r *Request, params []byte) (tool.Bytes, error)
 	// Record takes each finished call.
 	Record func(r *Request, res *tool.Result)
@@ -36,8 +37,6 @@ type Options struct {
 	// Timeout bounds a call whose caller and tool say nothing; MaxTimeout bounds
 	// what progress can make of it. 0 is 900 s and 1 h.
 	Timeout, MaxTimeout time.Duration
-	// Admission limits what runs at once; nil does not.
-	Admission *Admission
 	// Retry says how calls are repeated that failed on their way.
 	Retry Retry
 	// Health returns what is known of a server without asking it. Nil knows nothing.
@@ -45,7 +44,11 @@ type Options struct {
 	// Readers returns the names of the tools of a server that only read, for the
 	// hint of how to check what came of a write. Nil leaves that out.
 	Readers func(server string) []string
-	Logger  *slog.Logger // nil discards
+	// Ledger remembers calls with an idempotency key; nil is a new one.
+	Ledger *Ledger
+	// Admission limits what runs at once; nil does not.
+	Admission *Admission
+	Logger    *slog.Logger // nil discards
 }
 
 // A Request is a call on its way. The stages write down in it what they found.
@@ -78,6 +81,9 @@ func New(o Options) func(ctx context.Context, c tool.Call) *tool.Result {
 		o.MaxTimeout = max(time.Hour, o.Timeout)
 	}
 	o.Retry = o.Retry.withDefaults()
+	if o.Ledger == nil {
+		o.Ledger = new(Ledger)
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

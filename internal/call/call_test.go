@@ -90,7 +90,7 @@ func TestParamsReachTheServerAsTheyCame(t *testing.T) {
 	}{
 		{tool.Call{Server: "s", Tool: "t", Arguments: []byte(`{"z":9007199254740993,"a":[]}`)}, `{"name":"t","arguments":{"z":9007199254740993,"a":[]}}`},
 		{tool.Call{Server: "s", Tool: "t"}, `{"name":"t","arguments":{}}`},
-		{tool.Call{Server: "s", Tool: "t", Params: []byte(`{"_meta":{"x":1},"name":"s__t","task":{"ttl":1},"arguments":{"b":1,"a":2}}`)}, `{"_meta":{"x":1},"name":"t","task":{"ttl":1},"arguments":{"b":1,"a":2}}`},
+		{tool.Call{Server: "s", Tool: "t", Params: []byte(`{"_meta":{"x":1},"name":"s__t","task":{"ttl":1},"arguments":{"b":1,"a":2}}`)}, `{"_meta":{"x":1},"name":"s__t","task":{"ttl":1},"arguments":{"b":1,"a":2}}`},
 	} {
 		if res := b.run(t.Context(), c.call); res.Kind != "" {
 			t.Fatal(res.Text())

@@ -36,16 +36,15 @@ func send(o *Options) Handler {
 	}
 }
 
-// params returns the params of the tools/call to send: the caller's own with the
-// tool's name put right, or new ones.
+// params returns the params of the tools/call to send: the caller's own, or new
+// ones.
 func params(r *Request) ([]byte, error) {
-	name := jsonrpc.Quote(nil, r.Target.Name)
 	args := bytes.TrimSpace(r.Arguments)
 	if len(args) > 0 && args[0] != '{' && string(args) != "null" {
 		return nil, errors.New("not a JSON object")
 	}
 	if len(r.Params) > 0 {
-		return jsonrpc.Edit(r.Params, jsonrpc.Field{Key: "name", Value: name})
+		return r.Params, nil
 	}
 	if len(args) == 0 || string(args) == "null" {
 		args = []byte("{}")
@@ -53,6 +52,7 @@ func params(r *Request) ([]byte, error) {
 	if err := jsonrpc.Members(tool.OneOf(args), nil, nil); err != nil {
 		return nil, err
 	}
+	name := jsonrpc.Quote(nil, r.Target.Name)
 	out := make([]byte, 0, len(name)+len(args)+32)
 	out = append(append(out, `{"name":`...), name...)
 	out = append(append(out, `,"arguments":`...), args...)

@@ -22,48 +22,72 @@ func Edit(obj []byte, fields ...Field) ([]byte, error) {
 	return b.Join(), err
 }
 
+// EditParams returns params with the given members set, and the given members of
+// its "_meta" object. It reads params once and copies nothing of them.
+func EditParams(params []byte, set, meta []Field) (tool.Bytes, error) {
+	if len(meta) == 0 {
+		return splice(make(tool.Bytes, 0, 4), params, set)
+	}
+	var place places
+	fields := append(append(make([]Field, 0, len(set)+1), set...), Field{Key: "_meta"})
+	params, err := place.find(params, fields)
+	if err != nil {
+		return nil, err
+	}
+	last := len(fields) - 1
+	old := place.spans[last].In(tool.OneOf(params)).Join()
+	if fields[last].Value, err = Edit(old, meta...); err != nil {
+		return nil, fmt.Errorf("_meta: %w", err)
+	}
+	return place.assemble(make(tool.Bytes, 0, 2+2*len(fields)), params, fields), nil
+}
+
 // EditMeta returns params with the given members of its "_meta" object set. It
 // copies nothing of params.
 func EditMeta(params []byte, fields ...Field) (tool.Bytes, error) {
-	var span [1]Span
-	if len(bytes.TrimSpace(params)) > 0 {
-		if err := Members(tool.OneOf(params), []string{"_meta"}, span[:]); err != nil {
-			return nil, err
-		}
-	}
-	meta, err := Edit(span[0].In(tool.OneOf(params)).Join(), fields...)
-	if err != nil {
-		return nil, fmt.Errorf("_meta: %w", err)
-	}
-	return splice(make(tool.Bytes, 0, 4), params, []Field{{"_meta", meta}})
+	return EditParams(params, nil, fields)
 }
 
 // splice appends to dst the pieces of obj with the given members set.
 func splice(dst tool.Bytes, obj []byte, fields []Field) (tool.Bytes, error) {
+	var place places
+	obj, err := place.find(obj, fields)
+	if err != nil {
+		return nil, err
+	}
+	return place.assemble(dst, obj, fields), nil
+}
+
+// places are where the members that are to be set stand in an object.
+type places struct{ spans [16]Span }
+
+// find looks for the members in obj, which it returns without the space around.
+func (l *places) find(obj []byte, fields []Field) ([]byte, error) {
 	obj = bytes.TrimSpace(obj)
 	if len(obj) == 0 {
 		obj = []byte("{}")
 	}
-	var (
-		keys  [16]string
-		spans [16]Span
-	)
+	var keys [16]string
 	if len(fields) > len(keys) {
 		return nil, fmt.Errorf("more than %d fields", len(keys))
 	}
 	for i, f := range fields {
 		keys[i] = f.Key
 	}
-	if err := Members(tool.OneOf(obj), keys[:len(fields)], spans[:]); err != nil {
-		return nil, err
-	}
+	return obj, Members(tool.OneOf(obj), keys[:len(fields)], l.spans[:])
+}
+
+// assemble appends to dst the pieces of obj with the members set, which find
+// has looked for.
+func (l *places) assemble(dst tool.Bytes, obj []byte, fields []Field) tool.Bytes {
+	spans := l.spans[:len(fields)]
 	at := 0
-	for i := firstAfter(spans[:len(fields)], at); i >= 0; i = firstAfter(spans[:len(fields)], at) {
+	for i := firstAfter(spans, at); i >= 0; i = firstAfter(spans, at) {
 		dst = append(dst, obj[at:spans[i].Start], fields[i].Value)
 		at = spans[i].End
 	}
 	dst = append(dst, obj[at:len(obj)-1]) // up to the closing bracket
-	var tail []byte
+	tail := make([]byte, 0, 96)
 	empty := len(bytes.TrimSpace(obj[1:len(obj)-1])) == 0
 	for i, f := range fields {
 		if spans[i].Found() {
@@ -76,7 +100,7 @@ func splice(dst tool.Bytes, obj []byte, fields []Field) (tool.Bytes, error) {
 		tail = append(Quote(tail, f.Key), ':')
 		tail = append(tail, f.Value...)
 	}
-	return append(dst, append(tail, '}')), nil
+	return append(dst, append(tail, '}'))
 }
 
 // firstAfter returns the index of the first span that starts at or after at, or -1.

@@ -10,10 +10,14 @@ import (
 )
 
 const (
-	// ReadSize is the size of one read; a message that fits is copied out of it.
+	// ReadSize is the length from which a line is kept in pieces.
 	ReadSize = 64 << 10
-	// PieceSize is the size of the pieces that a long message is kept in.
+	// PieceSize is the size of the pieces that a long line is kept in.
 	PieceSize = 256 << 10
+	// longer lines than this make the next buffer a larger one
+	largeLine = 8 << 10
+	// with less room than this, reading goes on in the next buffer
+	minRoom = 4 << 10
 )
 
 // A Line is one line of a stream: the message in it, or what was wrong with it.
@@ -25,20 +29,22 @@ type Line struct {
 	Err     error      // why it is no message
 }
 
-// LineReader cuts a stream into lines and scans each as it comes. A line is
-// copied once, and never moved: a long one is kept in pieces.
+// LineReader cuts a stream into lines and scans each as it comes. Lines are not
+// copied: what was read into a buffer stays there, and a full buffer is left to
+// the lines in it. A long line is kept in pieces.
 type LineReader struct {
 	r     io.Reader
 	max   int64
 	buf   []byte
 	begin int // unread bytes are buf[begin:end]
 	end   int
+	large bool // the last line was
 }
 
 // NewLineReader returns a reader of the lines of r. A line of more than limit
 // bytes is read over, and told as a *TooLargeError.
 func NewLineReader(r io.Reader, limit int64) *LineReader {
-	return &LineReader{r: r, max: limit, buf: make([]byte, ReadSize)}
+	return &LineReader{r: r, max: limit}
 }
 
 // Next returns the next line that is not blank. Its error is that of the reader;
@@ -54,40 +60,49 @@ func (l *LineReader) Next() (Line, error) {
 
 func (l *LineReader) read() (Line, error) {
 	// The usual case: the whole line is in the buffer, or comes with the next read.
-	for {
-		if i := bytes.IndexByte(l.buf[l.begin:l.end], '\n'); i >= 0 {
-			p := bytes.TrimSpace(l.buf[l.begin : l.begin+i])
-			l.begin += i + 1
+	for from := l.begin; ; {
+		if i := bytes.IndexByte(l.buf[from:l.end], '\n'); i >= 0 {
+			p := bytes.TrimSpace(l.buf[l.begin : from+i : from+i])
+			l.begin = from + i + 1
 			return l.short(p), nil
 		}
-		if l.begin > 0 {
-			l.end = copy(l.buf, l.buf[l.begin:l.end])
-			l.begin = 0
-		}
-		if l.end == len(l.buf) {
+		if l.end-l.begin >= ReadSize {
 			return l.long()
 		}
+		if len(l.buf)-l.end < minRoom {
+			l.move()
+		}
+		from = l.end
 		n, err := l.r.Read(l.buf[l.end:])
 		l.end += n
-		if n > 0 {
+		if n > 0 || err == nil {
 			continue
 		}
-		if err == nil {
-			continue
-		}
-		if p := bytes.TrimSpace(l.buf[:l.end]); errors.Is(err, io.EOF) && len(p) > 0 {
-			l.end = 0
+		if p := bytes.TrimSpace(l.buf[l.begin:l.end]); errors.Is(err, io.EOF) && len(p) > 0 {
+			l.begin = l.end
 			return l.short(p), nil // the last line has no end
 		}
 		return Line{}, err
 	}
 }
 
+// move takes what is unread to a new buffer.
+func (l *LineReader) move() {
+	size := ReadSize + minRoom
+	if l.large || l.end-l.begin > largeLine {
+		size = PieceSize
+	}
+	buf := make([]byte, size)
+	l.end = copy(buf, l.buf[l.begin:l.end])
+	l.buf, l.begin = buf, 0
+}
+
 func (l *LineReader) short(p []byte) Line {
 	if len(p) == 0 {
 		return Line{}
 	}
-	text := tool.OneOf(bytes.Clone(p))
+	l.large = len(p) > largeLine
+	text := tool.OneOf(p)
 	if int64(len(p)) > l.max {
 		return l.tooLarge(text)
 	}
@@ -109,12 +124,12 @@ func (l *LineReader) tooLarge(head tool.Bytes) Line {
 func (l *LineReader) long() (Line, error) {
 	var (
 		s     = NewScan()
-		text  = tool.OneOf(bytes.Clone(l.buf[:l.end]))
-		total = int64(l.end)
+		text  = tool.OneOf(l.buf[l.begin:l.end:l.end])
+		total = int64(l.end - l.begin)
 		err   = s.Feed(text[0])
 		piece []byte
 	)
-	l.begin, l.end = 0, 0
+	l.buf, l.begin, l.end = nil, 0, 0
 	for ended := false; !ended; {
 		if len(piece) == cap(piece) {
 			piece = make([]byte, 0, PieceSize)
@@ -158,9 +173,7 @@ func (l *LineReader) long() (Line, error) {
 
 // keep puts back what was read beyond the line.
 func (l *LineReader) keep(p []byte) {
-	if len(p) > len(l.buf) {
-		l.buf = make([]byte, len(p))
-	}
+	l.buf = make([]byte, max(len(p), ReadSize)+minRoom)
 	l.begin, l.end = 0, copy(l.buf, p)
 }
 

@@ -69,7 +69,7 @@ func TestEdit(t *testing.T) {
 	if want := `{"a":1,"_meta":{"progressToken":7,"k":2}}`; err != nil || string(meta.Join()) != want {
 		t.Errorf("EditMeta = %s, %v; want %s", meta.Join(), err, want)
 	}
-	if _, err := jsonrpc.EditMeta([]byte(`{"_meta":1}`)); err == nil {
+	if _, err := jsonrpc.EditMeta([]byte(`{"_meta":1}`), jsonrpc.Field{"k", []byte(`1`)}); err == nil {
 		t.Error("a _meta that is no object is accepted")
 	}
 }

@@ -8,18 +8,24 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/internal/wire"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
 // A Call is a call of one of the server's tools.
 type Call struct {
-	Params   []byte // of tools/call, with the tool's own name
+	Params   []byte // of tools/call
+	Name     string // the tool's own, whatever Params say; empty leaves that
 	Key      Key
 	Task     string
 	Progress func(params tool.Bytes) // nil asks for no progress
+	// Notes hears what the caller should know of the way the call took: that the
+	// state of its session is gone. Nil hears nothing.
+	Notes interface {
+		Note(stage, format string, args ...any)
+	}
 }
 
 // A LostError says that a call was sent and its answer will not come: nobody
@@ -48,29 +54,64 @@ func (e *LostError) Error() string {
 func (e *LostError) Unwrap() error { return e.Err }
 
 // Call sends a call and waits for its answer, a CallToolResult. The error is
-//   - a *tool.Error of kind Unavailable where the call never left,
+//   - a *tool.Error of kind Unavailable where the call never left, and of kind
+//     Invalid where its params cannot be sent to any server,
 //   - a *jsonrpc.Error that the server answered with,
 //   - a *jsonrpc.TooLargeError for an answer over the limit,
 //   - the cause of ctx where the caller gave up,
 //   - a *LostError else.
 func (s *Server) Call(ctx context.Context, c Call) (tool.Bytes, error) {
 	for attempt := 0; ; attempt++ {
-		l, release, err := s.lease(ctx, c.Key, c.Task)
+		l, err := s.lease(ctx, &c)
 		if err != nil {
 			return nil, err
 		}
 		result, err := l.call(ctx, c)
-		release()
 		if err == nil {
+			l.worked()
+			s.release(l)
 			return result, nil
 		}
-		unsent := neverSent(err)
-		if unsent && attempt == 0 && ctx.Err() == nil {
-			s.drop(l) // it died unseen, or lost our session: a new link may do
-			continue
+		useless := s.judge(ctx, l, err)
+		if useless && attempt == 0 && ctx.Err() == nil {
+			s.release(l)
+			continue // it was not carried out, and a new link may do
 		}
-		return nil, failure(ctx, l, err, unsent)
+		err = failure(ctx, l, err, useless)
+		s.release(l)
+		return nil, err
 	}
+}
+
+// judge looks at what an error says of the link, and takes one that is of no use
+// out of it. It reports whether the server provably has not carried out the call.
+func (s *Server) judge(ctx context.Context, l *link, err error) (unsent bool) {
+	switch {
+	case isAnswer(err):
+		l.worked()
+	case ctx.Err() != nil:
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) || tool.KindOf(context.Cause(ctx)) == tool.Timeout {
+			l.doubt()
+		}
+	case neverSent(err):
+		s.lose(l, ended, err) // it died unseen, cannot be reached, or lost our session
+		return true
+	case breaks(err) && l.fault() && !l.ended():
+		s.lose(l, broke, fmt.Errorf("%d calls failed one after the other, the last with: %w", maxFaults, err))
+	}
+	return false
+}
+
+// isAnswer reports whether an error of a call is an answer of the server.
+func isAnswer(err error) bool {
+	if _, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*jsonrpc.TooLargeError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[*tool.Error](err)
+	return ok
 }
 
 // neverSent reports whether the server provably has not carried out the call:
@@ -80,11 +121,15 @@ func neverSent(err error) bool {
 	return unsent || errors.Is(err, wire.ErrSessionLost)
 }
 
+// breaks reports whether an error counts towards the breaker: the connection
+// failed, or what stands before the server says that it cannot reach it.
+func breaks(err error) bool {
+	e, ok := errors.AsType[*wire.HTTPError](err)
+	return !ok || e.Status == http.StatusBadGateway || e.Status == http.StatusServiceUnavailable || e.Status == http.StatusGatewayTimeout
+}
+
 func failure(ctx context.Context, l *link, err error, unsent bool) error {
-	if _, ok := errors.AsType[*jsonrpc.Error](err); ok {
-		return err
-	}
-	if _, ok := errors.AsType[*jsonrpc.TooLargeError](err); ok {
+	if isAnswer(err) {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -101,40 +146,50 @@ func failure(ctx context.Context, l *link, err error, unsent bool) error {
 }
 
 func (l *link) call(ctx context.Context, c Call) (tool.Bytes, error) {
-	fields := l.meta
-	var header http.Header
+	r := &wire.Request{Method: "tools/call", Params: c.Params, Meta: l.meta, Progress: c.Progress}
+	if c.Name != "" {
+		r.Set = []jsonrpc.Field{{Key: "name", Value: jsonrpc.Quote(nil, c.Name)}}
+	}
 	if c.Task != "" {
-		fields = append(slices.Clip(fields), jsonrpc.Field{Key: "tenon/task", Value: jsonrpc.Quote(nil, c.Task)})
-		header = http.Header{"X-Tenon-Task": {c.Task}}
+		r.Meta = append(slices.Clip(r.Meta), jsonrpc.Field{Key: "tenon/task", Value: jsonrpc.Quote(nil, c.Task)})
+		r.Header = http.Header{"X-Tenon-Task": {c.Task}}
 	}
-	params := c.Params
-	if len(fields) > 0 {
-		edited, err := jsonrpc.EditMeta(params, fields...)
-		if err != nil {
-			return nil, &wire.SendError{Err: err}
-		}
-		params = edited.Join()
+	result, err := l.client.Call(ctx, r)
+	if e, ok := errors.AsType[*wire.RequestError](err); ok {
+		return nil, &tool.Error{Kind: tool.Invalid, Text: "the params of the call cannot be sent: " + e.Error(), Err: err}
 	}
-	return l.client.Call(ctx, &wire.Request{Method: "tools/call", Params: params, Progress: c.Progress, Header: header})
+	return result, err
 }
 
 // openFor opens a link of one session or call, within the deadline for a start.
 func (s *Server) openFor(ctx context.Context, task string) (*link, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.o.StartTimeout, fmt.Errorf("not ready within %s", s.o.StartTimeout))
-	defer cancel()
 	s.mu.Lock()
-	closed, hint := s.closed, s.status.era
+	hint, err := s.status.era, s.mayStart()
+	limit := s.startLimit()
 	s.mu.Unlock()
-	if closed {
-		return nil, unavailable(s.o.Name, "it is stopped")
+	if err != nil {
+		return nil, err
 	}
-	l, _, err := s.dialer.open(ctx, hint, task)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer context.AfterFunc(s.ctx, func() { stop(unavailable(s.o.Name, "it is stopped")) })()
+	bounded, cancel := context.WithTimeoutCause(ctx, limit, notReady(limit))
+	defer cancel()
+	l, _, err := s.dialer.open(bounded, hint, task)
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
-		s.status.era = era.Unknown
-		return nil, unavailable(s.o.Name, s.o.Mask(tool.Flatten(err)))
+		reason := s.o.Mask(tool.Flatten(err))
+		if _, ours := errors.AsType[*proc.LimitError](err); !ours {
+			s.plan(s.status.spurn(reason))
+		}
+		return nil, unavailable(s.o.Name, reason)
 	}
 	s.status.met(l, s.o.Label)
+	s.status.installed = true
+	s.status.rest()
 	return l, nil
 }

@@ -89,11 +89,7 @@ func (d *dialer) discover(ctx context.Context, c wire.Client) (tool.Bytes, error
 	if v, ok := c.(versioned); ok {
 		v.SetVersion(era.ModernFirst)
 	}
-	params, err := jsonrpc.EditMeta(nil, d.clientMeta()...)
-	if err != nil {
-		return nil, err
-	}
-	return c.Call(ctx, &wire.Request{Method: "server/discover", Params: params.Join()})
+	return c.Call(ctx, &wire.Request{Method: "server/discover", Meta: d.clientMeta()})
 }
 
 func (d *dialer) clientMeta() []jsonrpc.Field {

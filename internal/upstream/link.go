@@ -9,7 +9,10 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
@@ -23,8 +26,11 @@ const (
 	stopBound = 10 * time.Second
 	// reapBound is how long a closed pipe waits for the exit status behind it.
 	reapBound = 80 * time.Millisecond
-	// drainBound is how long the output of an ended process may take to arrive.
-	drainBound = 80 * time.Millisecond
+	// drainBound is how long the output of an ended process may take to arrive
+	// where something that it started keeps the pipe open.
+	drainBound = 30 * time.Millisecond
+	// maxFaults is how many calls may fail in a row before the breaker opens.
+	maxFaults = 3
 )
 
 // A link is one live connection to a server, after its handshake.
@@ -35,6 +41,63 @@ type link struct {
 	process   *proc.Process // nil where there is none
 	mask      func(string) string
 	peer
+
+	began   time.Time
+	use     *usage
+	session *session      // that the link belongs to, if any
+	suspect chan struct{} // holds one: find out whether it still answers
+
+	served  atomic.Bool  // a call was answered
+	faults  atomic.Int32 // calls that failed on the way, one after the other
+	heard   atomic.Int64 // when there was last a sign of life, in nanoseconds of the wall clock
+	retired atomic.Bool  // it gets no more calls
+	lostFor string       // why it was taken out of use, where that was not on purpose; the Server's lock guards it
+}
+
+func newLink(o *Options, transport string) *link {
+	return &link{
+		name: o.Name, mask: o.Mask, transport: transport,
+		began: time.Now(), use: new(usage), suspect: make(chan struct{}, 1),
+	}
+}
+
+// worked notes that the server answered.
+func (l *link) worked() {
+	l.hear()
+	if !l.served.Load() {
+		l.served.Store(true)
+	}
+	if l.faults.Load() != 0 {
+		l.faults.Store(0)
+	}
+}
+
+// hear notes a sign of life.
+func (l *link) hear() { l.heard.Store(time.Now().UnixNano()) }
+
+// fault notes a call that failed on the way, and reports whether there were too
+// many.
+func (l *link) fault() bool { return l.faults.Add(1) >= maxFaults }
+
+// hasServed reports whether the link was of use before it ended.
+func (l *link) hasServed() bool { return l.served.Load() || time.Since(l.began) > steady }
+
+// ended reports whether the connection is over.
+func (l *link) ended() bool {
+	select {
+	case <-l.client.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// doubt has it found out whether the server still answers.
+func (l *link) doubt() {
+	select {
+	case l.suspect <- struct{}{}:
+	default:
+	}
 }
 
 // A dialer opens links to one server. It is the handler of what the server sends
@@ -43,18 +106,28 @@ type dialer struct {
 	o       *Options
 	log     *slog.Logger
 	tasks   *sync.WaitGroup // of the Server: all that is started here is in it
+	rate    *rate.Limiter   // of processes and connections
 	changed func()          // the server said that its tools have changed
 }
 
-// bring gets the server up and its tools listed, within the deadline for a start.
-func (d *dialer) bring(ctx context.Context, hint era.Era) (l *link, tools []json.RawMessage, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, d.o.StartTimeout,
-		fmt.Errorf("not ready within %s", d.o.StartTimeout))
+// A want is what a start is to give.
+type want struct {
+	limit time.Duration // for all attempts together
+	hint  era.Era       // asked for first
+	list  bool          // the tools too
+}
+
+func notReady(limit time.Duration) error { return fmt.Errorf("not ready within %s", limit) }
+
+// bring gets the server up, and its tools listed where that is wanted.
+func (d *dialer) bring(ctx context.Context, w want) (l *link, tools []json.RawMessage, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, w.limit, notReady(w.limit))
 	defer cancel()
+	hint := w.hint
 	for attempt := 0; ; attempt++ {
 		var next era.Era
 		l, next, err = d.open(ctx, hint, "")
-		if tools = d.o.Tools; err == nil && tools == nil {
+		if tools = d.o.Tools; err == nil && tools == nil && w.list {
 			tools, err = l.list(ctx)
 		}
 		if err == nil {
@@ -79,6 +152,9 @@ func (d *dialer) bring(ctx context.Context, hint era.Era) (l *link, tools []json
 // open connects and shakes hands. After a failure, next is what to ask for first
 // the next time.
 func (d *dialer) open(ctx context.Context, hint era.Era, task string) (l *link, next era.Era, err error) {
+	if err := d.rate.Wait(ctx); err != nil { // it fails at once where the wait would be too long
+		return nil, hint, &proc.LimitError{Text: fmt.Sprintf("it was started too often, and would wait for longer than the time that is left; at most %v starts a second are allowed", d.rate.Limit())}
+	}
 	switch {
 	case d.o.Command != nil:
 		l, err = d.spawn(ctx, task)
@@ -111,11 +187,12 @@ func (d *dialer) spawn(ctx context.Context, task string) (*link, error) {
 	if task != "" {
 		cmd.Env = append(append([]string{}, cmd.Env...), "TASK_ID="+task) // a copy: the options are shared
 	}
-	p, err := d.o.Spawner.Start(cmd)
+	p, err := d.o.Spawner.Start(ctx, cmd)
 	if err != nil {
 		return nil, err
 	}
-	l := &link{name: d.o.Name, mask: d.o.Mask, transport: Stdio, process: p}
+	l := newLink(d.o, Stdio)
+	l.process = p
 	stop := func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopBound)
 		defer cancel()
@@ -131,7 +208,7 @@ func (d *dialer) spawn(ctx context.Context, task string) (*link, error) {
 		select {
 		case <-stream.Done():
 			return
-		case <-p.Done():
+		case <-p.Ended():
 		}
 		select {
 		case <-stream.Done():
@@ -147,9 +224,11 @@ func (d *dialer) dial(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &link{name: d.o.Name, mask: d.o.Mask, transport: InProcess, client: wire.NewStream(wire.StreamOptions{
+	l := newLink(d.o, InProcess)
+	l.client = wire.NewStream(wire.StreamOptions{
 		R: rwc, W: rwc, Close: rwc.Close, Handler: d, MaxMessage: d.o.MaxMessage, Garbage: d.garbage,
-	})}, nil
+	})
+	return l, nil
 }
 
 // connect reaches a server over HTTP. The configured transport counts; auto is
@@ -161,7 +240,8 @@ func (d *dialer) connect(ctx context.Context, hint era.Era) (*link, era.Era, err
 	}
 	var first error
 	if d.o.Transport != SSE {
-		l := &link{name: d.o.Name, mask: d.o.Mask, transport: StreamableHTTP, client: wire.NewHTTP(o)}
+		l := newLink(d.o, StreamableHTTP)
+		l.client = wire.NewHTTP(o)
 		l, next, err := d.greet(ctx, l, hint)
 		if err == nil || d.o.Transport == StreamableHTTP || !mayBeSSE(err) {
 			return l, next, err
@@ -175,7 +255,9 @@ func (d *dialer) connect(ctx context.Context, hint era.Era) (*link, era.Era, err
 		}
 		return nil, era.Unknown, err
 	}
-	return d.greet(ctx, &link{name: d.o.Name, mask: d.o.Mask, transport: SSE, client: client}, era.Legacy)
+	l := newLink(d.o, SSE)
+	l.client = client
+	return d.greet(ctx, l, era.Legacy)
 }
 
 // mayBeSSE reports whether a server that answers so may speak the transport of

@@ -60,14 +60,7 @@ func (l *link) list(ctx context.Context) ([]json.RawMessage, error) {
 
 // request sends a request that belongs to no call.
 func (l *link) request(ctx context.Context, method string, params []byte, progress func(tool.Bytes)) (tool.Bytes, error) {
-	if l.meta != nil {
-		edited, err := jsonrpc.EditMeta(params, l.meta...)
-		if err != nil {
-			return nil, err
-		}
-		params = edited.Join()
-	}
-	return l.client.Call(ctx, &wire.Request{Method: method, Params: params, Progress: progress})
+	return l.client.Call(ctx, &wire.Request{Method: method, Params: params, Meta: l.meta, Progress: progress})
 }
 
 // again runs something in the background each time it is asked to, one run at a

@@ -26,6 +26,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -74,10 +76,18 @@ type Options struct {
 	StartTimeout time.Duration // for all attempts together; 0 is 30 s
 	Retries      int           // attempts after the first
 	RetryDelay   time.Duration // between attempts; 0 is 500 ms
-	IdleTimeout  time.Duration // ends a connection that is not used; 0 is never, for sessions 10 min
-	MaxSessions  int           // connections of a session server; 0 is 64
-	MaxMessage   int64         // bytes of one message; 0 is wire's default
-	Keep         bool          // start again by itself after a failure, not only on use
+	// InstallTimeout is StartTimeout until a package runner (npx, uvx, docker run …)
+	// has worked once, for it may have to download first. 0 is 5 min; less than 0
+	// makes no difference between the starts.
+	InstallTimeout time.Duration
+	IdleTimeout    time.Duration // ends a connection that is not used; 0 is never, for sessions 10 min
+	// HealthCheck is how long a connection may be silent before the server is asked
+	// for a sign of life. Three checks without one replace it. 0 is never.
+	HealthCheck time.Duration
+	MaxSessions int     // connections of a session server; 0 is 64
+	StartRate   float64 // processes and connections a second in the long run; 0 is 20
+	MaxMessage  int64   // bytes of one message; 0 is wire's default
+	Keep        bool    // start again by itself after a failure, not only on use
 
 	// Listed gets the server's tools each time they are known anew. It must not
 	// call back into the Server.
@@ -110,14 +120,11 @@ type Server struct {
 	retry    *time.Timer
 	starting *start
 	link     *link // of a shared server
-	use      usage // of the link
 }
 
-// A start is one attempt to get the server up, that any number of callers wait for.
-type start struct {
-	done chan struct{}
-	err  error // set before done is closed
-}
+// startBurst is how many starts of one server may come at once, where sessions do
+// not make it more.
+const startBurst = 64
 
 // New returns a server that is not started. Close it.
 func New(o Options) (*Server, error) {
@@ -127,6 +134,8 @@ func New(o Options) (*Server, error) {
 	o.Isolation = cmp.Or(o.Isolation, Shared)
 	o.StartTimeout = cmp.Or(o.StartTimeout, 30*time.Second)
 	o.RetryDelay = cmp.Or(o.RetryDelay, 500*time.Millisecond)
+	o.InstallTimeout = cmp.Or(o.InstallTimeout, 5*time.Minute)
+	o.StartRate = cmp.Or(o.StartRate, 20)
 	o.MaxSessions = cmp.Or(o.MaxSessions, 64)
 	o.Transport = cmp.Or(o.Transport, Auto)
 	o.ClientName = cmp.Or(o.ClientName, "tenon")
@@ -152,8 +161,14 @@ func New(o Options) (*Server, error) {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.relist = again{tasks: &s.tasks, run: s.relistOnce}
-	s.dialer = &dialer{o: &s.o, log: s.log, tasks: &s.tasks, changed: s.relist.ask}
-	s.sessions = &sessions{limit: o.MaxSessions, ctx: s.ctx, tasks: &s.tasks, open: s.openFor, all: map[Key]*session{}}
+	s.dialer = &dialer{
+		o: &s.o, log: s.log, tasks: &s.tasks, changed: s.relist.ask,
+		rate: rate.NewLimiter(rate.Limit(o.StartRate), max(startBurst, o.MaxSessions)),
+	}
+	s.sessions = &sessions{
+		limit: o.MaxSessions, ctx: s.ctx, tasks: &s.tasks, open: s.openFor, tend: s.tend, retire: s.retire, mask: o.Mask,
+		all: map[Key]*session{}, gone: map[Key]*farewell{},
+	}
 	if o.Tools != nil {
 		s.status.listed = len(o.Tools)
 		o.Listed(o.Tools)
@@ -197,7 +212,8 @@ func (s *Server) Close() error {
 		return nil
 	}
 	s.closed = true
-	s.status.set(tool.StateStopped, "")
+	s.status.on(stops)
+	s.status.reason = ""
 	if s.retry != nil {
 		s.retry.Stop()
 	}

@@ -342,29 +342,6 @@ func TestTaskIsolation(t *testing.T) {
 	}
 }
 
-func TestSessionsSeeOnlyThemselves(t *testing.T) {
-	p := start(t, upstreamtest.Script{}, upstream.Options{Isolation: upstream.PerSession, MaxSessions: 3})
-	count := func(session string) string {
-		c := call("count", "{}")
-		c.Key.Session = session
-		return p.text(t, c)
-	}
-	for _, step := range []struct{ session, want string }{{"a", "1"}, {"a", "2"}, {"b", "1"}, {"a", "3"}, {"", "1"}} {
-		if got := count(step.session); got != step.want {
-			t.Fatalf("session %q counts %s, want %s", step.session, got, step.want)
-		}
-	}
-	c := call("count", "{}")
-	c.Key.Session = "one too many"
-	if _, err := p.Call(t.Context(), c); tool.KindOf(err) != tool.Unavailable {
-		t.Errorf("got %v", err)
-	}
-	p.EndSession(upstream.Key{Session: "a"})
-	if got := count("a"); got != "1" {
-		t.Errorf("after its end the session counts %s", got)
-	}
-}
-
 func TestPerCallIsFresh(t *testing.T) {
 	p := start(t, upstreamtest.Script{}, upstream.Options{Isolation: upstream.PerCall})
 	for range 2 {

@@ -78,13 +78,21 @@ func nameMember(method string) string {
 }
 
 // nameOf returns the value for the Mcp-Name header of a request.
-func nameOf(method string, params []byte) (string, bool) {
-	member := nameMember(method)
-	if member == "" || len(params) == 0 {
+func nameOf(r *Request) (string, bool) {
+	member := nameMember(r.Method)
+	if member == "" {
+		return "", false
+	}
+	for _, f := range r.Set {
+		if f.Key == member {
+			return jsonrpc.String(f.Value)
+		}
+	}
+	if len(r.Params) == 0 {
 		return "", false
 	}
 	var span [1]jsonrpc.Span
-	text := tool.OneOf(params)
+	text := tool.OneOf(r.Params)
 	if jsonrpc.Members(text, []string{member}, span[:]) != nil {
 		return "", false
 	}

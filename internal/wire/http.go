@@ -165,9 +165,9 @@ type call struct {
 
 // run sends the request and returns its answer.
 func (c *call) run(ctx context.Context) (*jsonrpc.Message, error) {
-	params, err := c.r.withToken(c.flight.id)
+	params, err := c.r.text(c.flight.id)
 	if err != nil {
-		return nil, &SendError{err}
+		return nil, &RequestError{err}
 	}
 	resp, err := c.h.s.do(ctx, c.head(), requestFrame(c.flight.id, c.r.Method, params))
 	if err != nil {
@@ -225,7 +225,7 @@ func (c *call) head() *http.Request {
 	req.Header = withHeader(req.Header, c.r.Header)
 	if c.heads.modern {
 		req.Header[HeaderMethod] = []string{c.r.Method}
-		if name, ok := nameOf(c.r.Method, c.r.Params); ok {
+		if name, ok := nameOf(c.r); ok {
 			req.Header[HeaderName] = []string{EncodeHeader(name)}
 		}
 	}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"io"
+	"runtime"
 	"sync"
 )
 
@@ -87,6 +88,8 @@ func (o *outbox) run(w io.Writer, stop <-chan struct{}) error {
 		case <-stop:
 			stopped = true
 		}
+		// Let those run first that are about to send: they share this write then.
+		runtime.Gosched()
 		if err := o.write(w); err != nil {
 			return err
 		}

@@ -201,9 +201,9 @@ func (c *SSE) Call(ctx context.Context, r *Request) (tool.Bytes, error) {
 }
 
 func (c *SSE) run(ctx context.Context, f *flight, r *Request) (*jsonrpc.Message, error) {
-	params, err := r.withToken(f.id)
+	params, err := r.text(f.id)
 	if err != nil {
-		return nil, &SendError{err}
+		return nil, &RequestError{err}
 	}
 	req := c.post
 	if len(r.Header) > 0 {

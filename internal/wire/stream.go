@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -175,9 +176,9 @@ func (s *Stream) Call(ctx context.Context, r *Request) (tool.Bytes, error) {
 }
 
 func (s *Stream) sendRequest(ctx context.Context, id int64, r *Request) error {
-	params, err := r.withToken(id)
+	params, err := r.text(id)
 	if err != nil {
-		return &SendError{err}
+		return &RequestError{err}
 	}
 	frame := framePool.Get().(*[]byte)
 	head := jsonrpc.AppendRequest((*frame)[:0], id, r.Method, nil)
@@ -203,16 +204,20 @@ func (s *Stream) sendRequest(ctx context.Context, id int64, r *Request) error {
 
 var framePool = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
 
-// withToken returns the params with the request's id as the progress token,
+// text returns the params to send, with the request's id as the progress token
 // where progress is wanted. The id is this side's own, so tokens never collide.
-func (r *Request) withToken(id int64) (tool.Bytes, error) {
-	switch {
-	case r.Progress == nil && len(r.Params) == 0:
-		return nil, nil
-	case r.Progress == nil:
-		return tool.OneOf(r.Params), nil
+func (r *Request) text(id int64) (tool.Bytes, error) {
+	meta := r.Meta
+	if r.Progress != nil {
+		meta = append(slices.Clip(meta), jsonrpc.Field{Key: "progressToken", Value: strconv.AppendInt(nil, id, 10)})
 	}
-	return jsonrpc.EditMeta(r.Params, jsonrpc.Field{Key: "progressToken", Value: strconv.AppendInt(nil, id, 10)})
+	switch {
+	case len(meta) > 0 || len(r.Set) > 0:
+		return jsonrpc.EditParams(r.Params, r.Set, meta)
+	case len(r.Params) == 0:
+		return nil, nil
+	}
+	return tool.OneOf(r.Params), nil
 }
 
 func (p *pending) result(s *Stream, m *jsonrpc.Message) (tool.Bytes, error) {

@@ -36,8 +36,9 @@ const DefaultMaxMessage = 64 << 20
 type Client interface {
 	// Call sends a request and waits for its answer. The error is an *Error where
 	// the server answered with one, the cause of ctx where the caller gave up (the
-	// server is told), a *SendError where the request provably never left, and
-	// anything else where the connection failed.
+	// server is told), a *SendError where the request provably never left, a
+	// *RequestError where it never can, and anything else where the connection
+	// failed.
 	Call(ctx context.Context, r *Request) (tool.Bytes, error)
 	// Notify sends a notification.
 	Notify(ctx context.Context, method string, params []byte) error
@@ -54,6 +55,9 @@ type Client interface {
 type Request struct {
 	Method string
 	Params []byte // JSON object, or empty
+	// Set are members to set in Params, and Meta are members to set in the _meta of
+	// Params: nothing of long params is copied for it.
+	Set, Meta []jsonrpc.Field
 	// Progress receives the params of each progress notification for this
 	// request, in order. Where it is set, the client puts a progress token of its
 	// own into params. It must return quickly.
@@ -92,6 +96,16 @@ func (e *SendError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *SendError) Unwrap() error { return e.Err }
+
+// A RequestError says that a request cannot be sent to any server as it is: its
+// params are no JSON object, or have a member twice that is to be set.
+type RequestError struct{ Err error }
+
+// Error returns the text of the cause.
+func (e *RequestError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *RequestError) Unwrap() error { return e.Err }
 
 // ErrClosed says that this side closed the connection.
 var ErrClosed = errors.New("connection is closed")
