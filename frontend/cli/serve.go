@@ -72,11 +72,16 @@ func runServe(ctx context.Context, a *app, listen string, stdio, listening bool)
 	defer front.Close()
 	s := serving{app: a, gw: gw, front: front, stdio: stdio}
 	if listening {
-		mux := http.NewServeMux()
-		mux.Handle("/mcp", front)
-		mux.Handle("/", rest.New(gw, rest.Options{Version: thisBuild().Version, Logger: log}))
+		api := rest.New(gw, rest.Options{Version: thisBuild().Version, Logger: log})
+		fronts := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/mcp" {
+				front.ServeHTTP(w, r)
+				return
+			}
+			api.ServeHTTP(w, r)
+		})
 		s.listen, err = web.Listen(ctx, web.Options{
-			Addr: cmp.Or(listen, settings.Listen), Handler: mux, AllowedHosts: settings.AllowedHosts,
+			Addr: cmp.Or(listen, settings.Listen), Handler: fronts, AllowedHosts: settings.AllowedHosts,
 			MaxBodyBytes: settings.MaxBodyBytes, Logger: log,
 		})
 		if err != nil {

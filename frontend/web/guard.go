@@ -14,7 +14,8 @@ import (
 // A guard lets through only requests that were meant for this server: named as
 // it is named, and not sent by a foreign web page.
 type guard struct {
-	port    string   // that the server listens on
+	addr    string   // that the server listens on
+	port    string   // of addr
 	allowed []string // further hosts, with or without a port
 	log     *slog.Logger
 }
@@ -22,7 +23,7 @@ type guard struct {
 // check returns a handler that asks the guard before next.
 func (g guard) check(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header()["X-Content-Type-Options"] = nosniff
 		if why := g.refusal(r); why != "" {
 			g.log.Warn("request refused", "reason", why, "host", r.Host, "origin", r.Header.Get("Origin"), "path", r.URL.Path)
 			w.Header().Set("Connection", "close") // else the server would read the whole body first
@@ -33,13 +34,15 @@ func (g guard) check(next http.Handler) http.Handler {
 	})
 }
 
+var nosniff = []string{"nosniff"}
+
 // refusal says why r must not pass, or nothing.
 func (g guard) refusal(r *http.Request) string {
 	if !g.hostAllowed(r.Host) {
 		return "host " + strconv.Quote(r.Host) + " is not a name of this server; use localhost or 127.0.0.1 with port " +
 			g.port + ", or list the host under gateway.allowed_hosts"
 	}
-	origins := r.Header.Values("Origin")
+	origins := r.Header["Origin"]
 	for _, o := range origins {
 		if !g.originAllowed(o) {
 			return "origin " + strconv.Quote(o) + " may not use this server; list its host under gateway.allowed_hosts"
@@ -54,6 +57,9 @@ func (g guard) refusal(r *http.Request) string {
 }
 
 func (g guard) hostAllowed(hostport string) bool {
+	if hostport == g.addr { // the usual case
+		return true
+	}
 	host, port := split(hostport)
 	if loopback(host) && (port == g.port || port == "" && g.port == "80") {
 		return true

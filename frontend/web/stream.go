@@ -32,7 +32,7 @@ func boundBody(d time.Duration, next http.Handler) http.Handler {
 // bytes: whoever reads further gets an *http.MaxBytesError.
 func limitBody(limit int64, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Body != nil && r.Body != http.NoBody {
+		if r.Body != nil && r.Body != http.NoBody && (r.ContentLength < 0 || r.ContentLength > limit) {
 			r.Body = http.MaxBytesReader(w, r.Body, limit)
 		}
 		next.ServeHTTP(w, r)

@@ -146,14 +146,27 @@ func shutdown(ctx context.Context, srv *http.Server, d time.Duration) bool {
 
 // handler is what every request passes. Event streams end once stop is done.
 func (s *Server) handler(stop context.Context) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/", endStreams(stop, limitBody(s.o.MaxBodyBytes, s.o.Handler)))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, map[string]string{"status": "ok"})
+	next := endStreams(stop, limitBody(s.o.MaxBodyBytes, s.o.Handler))
+	route := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/healthz":
+			answerProbe(w, r, "ok")
+		case "/readyz":
+			answerProbe(w, r, "ready")
+		default:
+			next.ServeHTTP(w, r)
+		}
 	})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, map[string]string{"status": "ready"})
-	})
-	g := guard{port: port(s.ln.Addr()), allowed: s.o.AllowedHosts, log: s.log}
-	return boundBody(bodyTimeout, g.check(mux))
+	g := guard{addr: s.Addr(), port: port(s.ln.Addr()), allowed: s.o.AllowedHosts, log: s.log}
+	return boundBody(bodyTimeout, g.check(route))
+}
+
+// answerProbe answers those who watch over this process.
+func answerProbe(w http.ResponseWriter, r *http.Request, status string) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		reply(w, http.StatusMethodNotAllowed, map[string]string{"error": "method " + r.Method + " is not supported here"})
+		return
+	}
+	reply(w, http.StatusOK, map[string]string{"status": status})
 }
