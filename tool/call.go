@@ -14,8 +14,12 @@ type Call struct {
 	Session   string          `json:"session,omitempty"`
 	Skill     string          `json:"skill,omitempty"`
 	Task      string          `json:"task_id,omitempty"`
-	Timeout   time.Duration   `json:"-"` // for the whole call; 0 is the default of the tool
-	Caller    Caller          `json:"-"`
+	// IdempotencyKey makes a call that is repeated with the same key and arguments
+	// answer with what came of the first one, in place of running twice. At most
+	// 255 bytes, of the caller's choice.
+	IdempotencyKey string        `json:"idempotency_key,omitempty"`
+	Timeout        time.Duration `json:"-"` // for the whole call; 0 is the default of the tool
+	Caller         Caller        `json:"-"`
 
 	// Params are the params of an MCP tools/call as the client sent them. What
 	// the gateway need not rewrite reaches the server byte for byte. Where Params

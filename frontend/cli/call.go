@@ -14,7 +14,7 @@ import (
 
 // callCommand carries out one call.
 func callCommand(a *app) *cobra.Command {
-	var whole string
+	var whole, key string
 	var single []string
 	cmd := &cobra.Command{
 		Use:   "call SERVER TOOL",
@@ -35,7 +35,7 @@ func callCommand(a *app) *cobra.Command {
 			if len(args) == 1 {
 				args = strings.SplitN(args[0], "/", 2)
 			}
-			return runCall(a, cmd, tool.Call{Server: args[0], Tool: args[1]}, whole, single)
+			return runCall(a, cmd, tool.Call{Server: args[0], Tool: args[1], IdempotencyKey: key}, whole, single)
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return completeCall(a, cmd, args)
@@ -43,6 +43,7 @@ func callCommand(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&whole, "args", "", "all arguments as a JSON object, @FILE, or - for standard input")
 	cmd.Flags().StringArrayVarP(&single, "arg", "a", nil, "one argument, key=value or key:=JSON; may be repeated")
+	cmd.Flags().StringVar(&key, "idempotency-key", "", "a call repeated with the same key and arguments runs once; for a running gateway")
 	return cmd
 }
 

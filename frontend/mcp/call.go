@@ -16,7 +16,7 @@ import (
 
 var (
 	callKeys = []string{"name", "arguments", "_meta"}
-	metaKeys = []string{"progressToken", "tenon/session", "tenon/task", "tenon/skill"}
+	metaKeys = []string{"progressToken", "tenon/session", "tenon/task", "tenon/skill", "tenon/idempotency_key"}
 )
 
 func (h *handler) call(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message, modern bool) (tool.Bytes, *jsonrpc.Error) {
@@ -63,7 +63,7 @@ func header(h http.Header, name string) string {
 
 // meta takes what the _meta of a call says to the gateway.
 func (h *handler) meta(c *tool.Call, x *wire.Exchange, meta tool.Bytes) {
-	var spans [4]jsonrpc.Span
+	var spans [5]jsonrpc.Span
 	if len(meta) == 0 || jsonrpc.Members(meta, metaKeys, spans[:]) != nil {
 		return
 	}
@@ -79,6 +79,7 @@ func (h *handler) meta(c *tool.Call, x *wire.Exchange, meta tool.Bytes) {
 	c.Session = cmp.Or(text(1), c.Session)
 	c.Task = cmp.Or(text(2), c.Task)
 	c.Skill = cmp.Or(text(3), c.Skill)
+	c.IdempotencyKey = text(4)
 }
 
 // target turns the flat name of a call into server and tool. A name that is not

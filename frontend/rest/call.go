@@ -17,6 +17,10 @@ import (
 // maxBatch bounds the calls of one batch.
 const maxBatch = 1000
 
+// keyHeader names the idempotency key of a call, or of a batch: then each of its
+// calls has that key with its number behind.
+const keyHeader = "Idempotency-Key"
+
 // caller is who calls over REST in this version: whoever reaches the listener.
 var caller = tool.Caller{Via: "rest"}
 
@@ -30,6 +34,7 @@ func (a *api) call(r *http.Request) (response, error) {
 		return response{}, err
 	}
 	a.complete(&c, r)
+	c.IdempotencyKey = cmp.Or(c.IdempotencyKey, r.Header.Get(keyHeader))
 	return resultOf(a.gw.Call(r.Context(), c))
 }
 
@@ -51,6 +56,9 @@ func (a *api) batch(r *http.Request) (response, error) {
 	}
 	for i := range calls {
 		a.complete(&calls[i], r)
+		if key := r.Header.Get(keyHeader); key != "" && calls[i].IdempotencyKey == "" {
+			calls[i].IdempotencyKey = key + "/" + strconv.Itoa(i)
+		}
 	}
 	return jsonOf(batchResults{a.gw.CallBatch(r.Context(), calls)})
 }
@@ -97,7 +105,7 @@ func readBody(r *http.Request) ([]byte, error) {
 }
 
 // DecodeCall reads the JSON of one call: an object with tool, and where wanted
-// server, arguments, session, skill, task_id and timeout. The error is an *Error
+// server, arguments, session, skill, task_id, idempotency_key and timeout. The error is an *Error
 // of kind Invalid that names the place of the mistake, below the JSON pointer at.
 // The arguments alias body.
 func DecodeCall(body []byte, at string) (tool.Call, error) {
@@ -150,12 +158,14 @@ func setMember(c *tool.Call, key string, value json.RawMessage) error {
 		return setString(&c.Skill, value)
 	case "task_id":
 		return setString(&c.Task, value)
+	case "idempotency_key":
+		return setString(&c.IdempotencyKey, value)
 	case "arguments":
 		return setArguments(c, value)
 	case "timeout":
 		return setTimeout(c, value)
 	}
-	return errors.New("is no member of a call; known: server, tool, arguments, session, skill, task_id, timeout")
+	return errors.New("is no member of a call; known: server, tool, arguments, session, skill, task_id, idempotency_key, timeout")
 }
 
 func setString(s *string, value json.RawMessage) error {

@@ -14,6 +14,7 @@ type stage func(o *Options, next Handler) Handler
 //	resolve   finds the tool that is meant
 //	repair    (not in this version) mends arguments, after it is known for which tool
 //	authorize decides on the final arguments
+//	ledger    answers a call that was carried out already, to whom may call
 //	admit     limits what runs at once
 //	retry     is inside authorize, and never changes the tool
 //	send      carries it out
@@ -23,6 +24,7 @@ var stages = []stage{
 	deadline,
 	resolve,
 	authorize,
+	ledger,
 	admit,
 	retry,
 }
