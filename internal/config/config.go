@@ -103,6 +103,33 @@ type Gateway struct {
 	MaxCallTimeout  time.Duration // of any call, whatever its caller asks for
 	MemoryLimit     int64         // soft limit in bytes, as GOMEMLIMIT; 0 is none
 	GCPercent       int           // as GOGC; 0 leaves it alone
+	Admission       Admission     `json:"-"`
+}
+
+// Admission bounds what runs at once, and what waits for that.
+type Admission struct {
+	MaxConcurrent int   // calls of all servers that run; 0 is no limit
+	MaxQueue      int   // calls of all servers that wait; 0 is none
+	MaxQueueBytes int64 // of the arguments of calls that wait
+	MaxParallel   int   // calls of one batch that run side by side
+	MaxBatch      int   // calls of one batch that are carried out; 0 is no limit
+}
+
+// The limits of a server that says none: see the manual for their arithmetic.
+const (
+	maxConcurrent     = 256
+	maxConcurrentCall = 16 // each call is a process of its own
+	maxQueue          = 1000
+	maxCalls          = 1_000_000 // the largest limit that may be set
+)
+
+// concurrent returns how many calls of a server run at once where its entry does
+// not say.
+func concurrent(i Isolation) int {
+	if i == IsolationCall {
+		return maxConcurrentCall
+	}
+	return maxConcurrent
 }
 
 // A Transport is how a server is spoken to.
@@ -146,6 +173,10 @@ func defaults() (Config, Server) {
 			MaxMessageBytes: 64 << 20,
 			CallTimeout:     900 * time.Second,
 			MaxCallTimeout:  time.Hour,
+			Admission: Admission{
+				MaxConcurrent: 1000, MaxQueue: 4000, MaxQueueBytes: 256 << 20,
+				MaxParallel: 6, MaxBatch: 10,
+			},
 		},
 	}
 	server := Server{
@@ -154,6 +185,9 @@ func defaults() (Config, Server) {
 		StartTimeout: 30 * time.Second,
 		Retries:      1,
 		RetryDelay:   500 * time.Millisecond,
+
+		MaxConcurrent: maxConcurrent,
+		MaxQueue:      maxQueue,
 	}
 	return cfg, server
 }

@@ -658,3 +658,72 @@ func TestMistakesAreBounded(t *testing.T) {
 		t.Errorf("error has %d lines, want 1000", strings.Count(fmt.Sprint(err), "\n")+1)
 	}
 }
+
+// TestLimits: what nobody says protects, and a server of its own for each call
+// costs more than a call of a shared one.
+func TestLimits(t *testing.T) {
+	dir := write(t, map[string]string{"tenon.yaml": `version: 1
+servers:
+  plain: {command: x}
+  each: {command: x, isolation: call}
+  set: {command: x, isolation: call, max_concurrent: 0, max_queue: 0}
+gateway: {max_concurrent: 5, max_queue: 6, max_queue_bytes: 7KiB, max_parallel: 8, max_batch: 0}
+`, "none.yaml": "version: 1\n"})
+	cfg, err := load(t, filepath.Join(dir, "tenon.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][2]int{}
+	for _, s := range cfg.Servers {
+		got[s.Name] = [2]int{s.MaxConcurrent, s.MaxQueue}
+	}
+	if diff := cmp.Diff(map[string][2]int{"plain": {256, 1000}, "each": {16, 1000}, "set": {0, 0}}, got); diff != "" {
+		t.Errorf("servers (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(config.Admission{MaxConcurrent: 5, MaxQueue: 6, MaxQueueBytes: 7 << 10, MaxParallel: 8}, cfg.Gateway.Admission); diff != "" {
+		t.Errorf("gateway (-want +got):\n%s", diff)
+	}
+	if shown := jsonOf(t, cfg.Servers[2]); !strings.Contains(shown, `"max_concurrent":0,"max_queue":0`) {
+		t.Errorf("the entry shows %s", shown)
+	}
+	if shown := jsonOf(t, cfg.Servers[1]); strings.Contains(shown, "max_") {
+		t.Errorf("the entry shows its defaults: %s", shown)
+	}
+	if cfg, err = load(t, filepath.Join(dir, "none.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	want := config.Admission{MaxConcurrent: 1000, MaxQueue: 4000, MaxQueueBytes: 256 << 20, MaxParallel: 6, MaxBatch: 10}
+	if diff := cmp.Diff(want, cfg.Gateway.Admission); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}
+
+func jsonOf(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestExclusive: only who declares a tool not to be concurrency-safe makes it
+// exclusive.
+func TestExclusive(t *testing.T) {
+	yes, no := true, false
+	for _, tt := range []struct {
+		name string
+		rule config.ToolRule
+		base tool.Meta
+		want bool
+	}{
+		{"says nothing", config.ToolRule{ReadOnly: &yes}, tool.Meta{}, false},
+		{"says nothing of one that is declared", config.ToolRule{ReadOnly: &yes}, tool.Meta{Exclusive: true}, true},
+		{"declared", config.ToolRule{ConcurrencySafe: &no}, tool.Meta{ConcurrencySafe: true}, true},
+		{"declared safe", config.ToolRule{ConcurrencySafe: &yes}, tool.Meta{Exclusive: true}, false},
+	} {
+		if got := tt.rule.Apply(tt.base); got.Exclusive != tt.want {
+			t.Errorf("%s: exclusive is %v", tt.name, got.Exclusive)
+		}
+	}
+}

@@ -118,6 +118,9 @@ func (e *entry) life(o *object) {
 	o.boolean("required", &e.server.Required)
 	o.duration("timeout", time.Millisecond, maxTimeout, &e.server.Timeout)
 	o.duration("idle_timeout", 0, maxIdle, &e.server.IdleTimeout)
+	e.server.MaxConcurrent = concurrent(e.server.Isolation)
+	o.integer("max_concurrent", 0, maxCalls, &e.server.MaxConcurrent)
+	o.integer("max_queue", 0, maxCalls, &e.server.MaxQueue)
 }
 
 // check looks at what no single key shows, and fills in what follows from the

@@ -150,6 +150,11 @@ func (s sections) gateway(o *object) {
 	in.duration("max_call_timeout", time.Millisecond, maxTimeout, &g.MaxCallTimeout)
 	in.size("memory_limit", 32<<20, most, &g.MemoryLimit)
 	in.integer("gc_percent", 10, 1000, &g.GCPercent)
+	in.integer("max_concurrent", 0, maxCalls, &g.Admission.MaxConcurrent)
+	in.integer("max_queue", 0, maxCalls, &g.Admission.MaxQueue)
+	in.size("max_queue_bytes", least, most, &g.Admission.MaxQueueBytes)
+	in.integer("max_parallel", 1, 1000, &g.Admission.MaxParallel)
+	in.integer("max_batch", 0, 1000, &g.Admission.MaxBatch)
 	in.refuse()
 	if g.CallTimeout > g.MaxCallTimeout {
 		at := in.at("call_timeout")

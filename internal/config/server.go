@@ -40,6 +40,9 @@ type Server struct {
 	IdleTimeout  time.Duration `json:"idle_timeout,omitempty"` // stop after so long without a call; 0 is never
 	InProcess    bool          `json:"in_process,omitempty"`   // run a bundled server inside this process
 
+	MaxConcurrent int `json:"-"` // calls that run at once; 0 is no limit
+	MaxQueue      int `json:"-"` // calls that wait for that; 0 is none
+
 	// Err is set for a broken entry: an *Error with its problems.
 	Err error `json:"-"`
 
@@ -87,13 +90,22 @@ func (s Server) MarshalJSON() ([]byte, error) {
 		RetryDelay   string `json:"retry_delay"`
 		Timeout      string `json:"timeout,omitempty"`
 		IdleTimeout  string `json:"idle_timeout,omitempty"`
-		Error        string `json:"error,omitempty"`
+
+		MaxConcurrent *int   `json:"max_concurrent,omitempty"`
+		MaxQueue      *int   `json:"max_queue,omitempty"`
+		Error         string `json:"error,omitempty"`
 	}{plain: plain(s.masked()), StartTimeout: short(s.StartTimeout), RetryDelay: short(s.RetryDelay)}
 	if s.Timeout > 0 {
 		v.Timeout = short(s.Timeout)
 	}
 	if s.IdleTimeout > 0 {
 		v.IdleTimeout = short(s.IdleTimeout)
+	}
+	if s.MaxConcurrent != concurrent(s.Isolation) {
+		v.MaxConcurrent = &s.MaxConcurrent
+	}
+	if s.MaxQueue != maxQueue {
+		v.MaxQueue = &s.MaxQueue
 	}
 	if s.Err != nil {
 		v.Error = s.Err.Error()
