@@ -63,6 +63,7 @@ func TestManualKeys(t *testing.T) {
 		"Servers":   "version: 1\nservers: {a: {command: x, " + unknown + "}}\n",
 		"Tools":     "version: 1\nservers: {a: {command: x}}\ntools: {a/b: {" + unknown + "}}\n",
 		"Gateway":   "version: 1\ngateway: {" + unknown + "}\n",
+		"Store":     "version: 1\nstore: {" + unknown + "}\n",
 	}
 	for heading, yaml := range tests {
 		t.Run(heading, func(t *testing.T) {
