@@ -32,6 +32,9 @@ func (g *Gateway) CallBatch(ctx context.Context, calls []tool.Call) []*tool.Resu
 
 // send carries a call to its server.
 func (g *Gateway) send(ctx context.Context, r *call.Request, params []byte) (tool.Bytes, error) {
+	if r.Target == g.long.tool {
+		return g.readResult(ctx, r.Caller, params)
+	}
 	session := r.Session
 	if session == "" {
 		session = r.Task // a run that names only its task is a session too
@@ -39,7 +42,7 @@ func (g *Gateway) send(ctx context.Context, r *call.Request, params []byte) (too
 	return g.byName[r.Target.Server].server.Call(ctx, upstream.Call{
 		Params: params, Name: r.Target.Name, Task: r.Task,
 		Key:      upstream.Key{Caller: r.Caller.Name, Session: session},
-		Progress: r.ProgressFunc(),
+		Progress: r.ProgressFunc(), Notes: r,
 	})
 }
 
@@ -107,19 +110,35 @@ func (g *Gateway) CallRecord(id string) (CallRecord, bool) {
 // view is the catalog as the pipeline sees it.
 type view struct{ g *Gateway }
 
-func (v view) HasServer(server string) bool { return v.g.byName[server] != nil }
+func (v view) HasServer(server string) bool {
+	return v.g.byName[server] != nil || server == ownServer
+}
 
 func (v view) Await(ctx context.Context, server string) error {
-	if server != "" {
-		return v.g.byName[server].await(ctx)
+	if m := v.g.byName[server]; m != nil {
+		return m.await(ctx)
+	}
+	if server == ownServer {
+		return nil
 	}
 	v.g.settle(ctx, v.g.members)
 	return context.Cause(ctx)
 }
 
-func (v view) Find(id tool.ID) (*tool.Tool, bool) { return v.g.catalog.Snapshot().Find(id) }
+func (v view) Find(id tool.ID) (*tool.Tool, bool) {
+	if own := v.g.long.tool; own.ID == id {
+		return own, true
+	}
+	return v.g.catalog.Snapshot().Find(id)
+}
 
-func (v view) WithName(name string) []*tool.Tool { return v.g.catalog.Snapshot().WithName(name) }
+func (v view) WithName(name string) []*tool.Tool {
+	tools := v.g.catalog.Snapshot().WithName(name)
+	if own := v.g.long.tool; own.Name == name {
+		tools = append(tools, own)
+	}
+	return tools
+}
 
 func (v view) Blacklisted(id tool.ID) bool { return v.g.catalog.Snapshot().Blacklisted(id) }
 

@@ -47,10 +47,10 @@ func TestNothingIsLeftOpen(t *testing.T) {
 	before := openFiles(t)
 	for range cycles {
 		stop(t, start(t, s, sh))
-		if _, err := s.Start(proc.Command{Path: "/dev/null/nothing"}); err == nil {
+		if _, err := s.Start(t.Context(), proc.Command{Path: "/dev/null/nothing"}); err == nil {
 			t.Fatal("started nothing")
 		}
-		if _, err := s.Start(proc.Command{Path: script}); err == nil {
+		if _, err := s.Start(t.Context(), proc.Command{Path: script}); err == nil {
 			t.Fatal("started a script without its interpreter")
 		}
 	}

@@ -62,7 +62,7 @@ func newSpawner(tb testing.TB) *proc.Spawner {
 
 func start(tb testing.TB, s *proc.Spawner, c proc.Command) *proc.Process {
 	tb.Helper()
-	p, err := s.Start(c)
+	p, err := s.Start(tb.Context(), c)
 	if err != nil {
 		tb.Fatal(err)
 	}

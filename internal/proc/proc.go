@@ -8,7 +8,7 @@
 //
 //	spawner := proc.New(proc.Options{})
 //	defer spawner.Close()
-//	p, err := spawner.Start(proc.Command{
+//	p, err := spawner.Start(ctx, proc.Command{
 //		Path: "npx",
 //		Args: []string{"-y", "@modelcontextprotocol/server-everything"},
 //		Env:  proc.Environ(os.Environ(), nil),
@@ -59,6 +59,8 @@
 package proc
 
 import (
+	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -67,6 +69,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"golang.org/x/time/rate"
 )
 
 // ErrClosed is returned by Start once the Spawner is closed.
@@ -76,7 +80,19 @@ var ErrClosed = errors.New("start a process: the spawner is closed")
 type Options struct {
 	// Logger is told when the guard cannot be started or has died. Nil discards.
 	Logger *slog.Logger
+	// Rate is how many children may be started in a second in the long run, and
+	// five times as many at once; 0 is 50. MaxProcesses is how many may run; 0 is
+	// 512. So no fault of a caller makes a storm of processes.
+	Rate         float64
+	MaxProcesses int
 }
+
+// A LimitError says that a child was not started because there are too many, or
+// were too many of late. Nothing is wrong with its command.
+type LimitError struct{ Text string }
+
+// Error returns the text.
+func (e *LimitError) Error() string { return e.Text }
 
 // A Spawner starts child processes from one thread and keeps the guard that
 // outlives this process. It costs nothing before the first Start. All methods
@@ -84,6 +100,8 @@ type Options struct {
 type Spawner struct {
 	log  *slog.Logger
 	pool string // random: the first part of the mark of every tree
+	rate *rate.Limiter
+	most int // children at once
 
 	requests chan func(*guard) // run on the thread that forks
 	quit     chan struct{}
@@ -94,6 +112,7 @@ type Spawner struct {
 	running bool // the thread that forks
 	closed  bool
 	serial  int
+	taken   int // children that run or are being started
 	live    map[*Process]struct{}
 }
 
@@ -104,21 +123,32 @@ func New(o Options) *Spawner {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
+	perSecond := cmp.Or(o.Rate, 50)
 	return &Spawner{
 		log:      log,
 		pool:     rand.Text(),
+		rate:     rate.NewLimiter(rate.Limit(perSecond), max(1, int(5*perSecond))),
+		most:     cmp.Or(o.MaxProcesses, 512),
 		requests: make(chan func(*guard)),
 		quit:     make(chan struct{}),
 		live:     make(map[*Process]struct{}),
 	}
 }
 
-// Start runs c. The errors name the command and say what to do; they wrap
-// fs.ErrNotExist where the command, its interpreter or its folder is missing,
-// and fs.ErrPermission where it may not be run. They hold neither arguments
+// Start runs c. It waits while too many children were started of late, at most
+// until ctx ends; once the child runs, ctx means nothing to it. The errors name
+// the command and say what to do; they wrap fs.ErrNotExist where the command, its
+// interpreter or its folder is missing, fs.ErrPermission where it may not be run,
+// and are a *LimitError where there are too many. They hold neither arguments
 // nor values of the environment. Every Process must be stopped, also one that
 // has ended by itself.
-func (s *Spawner) Start(c Command) (*Process, error) {
+func (s *Spawner) Start(ctx context.Context, c Command) (*Process, error) {
+	if err := s.rate.Wait(ctx); err != nil { // at once where the wait would be too long
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, &LimitError{fmt.Sprintf("start %q: too many processes were started of late, and no more than %v a second may be; try again later", c.Path, s.rate.Limit())}
+	}
 	mark, err := s.begin()
 	if err != nil {
 		return nil, err
@@ -127,8 +157,23 @@ func (s *Spawner) Start(c Command) (*Process, error) {
 
 	p, err := c.process(s, mark)
 	if err != nil {
+		s.forgo()
 		return nil, fmt.Errorf("start %q: %w", c.Path, err)
 	}
+	if err := s.fork(p); err != nil {
+		s.forgo()
+		p.discard()
+		return nil, fmt.Errorf("start %q: %w", c.Path, explain(p.launch.path, err))
+	}
+	s.mu.Lock()
+	s.live[p] = struct{}{}
+	s.mu.Unlock()
+	p.watch()
+	return p, nil
+}
+
+// fork runs p on the thread that forks, and tells the guard.
+func (s *Spawner) fork(p *Process) error {
 	forked := make(chan error)
 	s.requests <- func(g *guard) {
 		err := p.fork()
@@ -142,15 +187,7 @@ func (s *Spawner) Start(c Command) (*Process, error) {
 			g.ensure()
 		}
 	}
-	if err := <-forked; err != nil {
-		p.discard()
-		return nil, fmt.Errorf("start %q: %w", c.Path, explain(p.launch.path, err))
-	}
-	s.mu.Lock()
-	s.live[p] = struct{}{}
-	s.mu.Unlock()
-	p.watch()
-	return p, nil
+	return <-forked
 }
 
 // Close stops every child that still runs, all at once, each by its own
@@ -186,6 +223,10 @@ func (s *Spawner) begin() (mark string, err error) {
 	if s.closed {
 		return "", ErrClosed
 	}
+	if s.taken >= s.most {
+		return "", &LimitError{fmt.Sprintf("%d processes run already, and no more may; end some, or raise the limit", s.taken)}
+	}
+	s.taken++
 	if !s.running {
 		s.running = true
 		s.tasks.Go(s.run)
@@ -218,6 +259,14 @@ func (s *Spawner) forget(p *Process) {
 	s.requests <- func(g *guard) { g.drop(p.tree.id()) }
 	s.mu.Lock()
 	delete(s.live, p)
+	s.taken--
+	s.mu.Unlock()
+}
+
+// forgo is called where a start that begin has counted came to nothing.
+func (s *Spawner) forgo() {
+	s.mu.Lock()
+	s.taken--
 	s.mu.Unlock()
 }
 

@@ -73,6 +73,10 @@ func (p *Process) Stdout() *os.File { return p.stdout }
 // wrote to its standard error has been read.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
+// Ended is closed when the direct child has ended and been reaped. Its last words
+// may still be on their way: see Done.
+func (p *Process) Ended() <-chan struct{} { return p.reaped }
+
 // Exit says how the direct child ended: "exit status 3", or "killed by signal
 // 9 (killed)". It is empty before Done is closed.
 func (p *Process) Exit() string {

@@ -163,7 +163,7 @@ func TestStartAndStopConcurrently(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
-			p, err := s.Start(command("cat", ""))
+			p, err := s.Start(t.Context(), command("cat", ""))
 			if err != nil {
 				t.Error(err)
 				return
@@ -208,7 +208,7 @@ func TestClose(t *testing.T) {
 		}
 		stop(t, p) // closes its standard output
 	}
-	if _, err := s.Start(command("exit", "0")); !errors.Is(err, proc.ErrClosed) {
+	if _, err := s.Start(t.Context(), command("exit", "0")); !errors.Is(err, proc.ErrClosed) {
 		t.Errorf("start after Close: %v", err)
 	}
 	if err := proc.New(proc.Options{}).Close(); err != nil {
@@ -228,7 +228,7 @@ func TestCloseDuringStarts(t *testing.T) {
 		for range 4 {
 			starts.Go(func() {
 				for range 100 {
-					p, err := s.Start(command("cat", ""))
+					p, err := s.Start(t.Context(), command("cat", ""))
 					if err != nil {
 						if !errors.Is(err, proc.ErrClosed) {
 							t.Error(err)

@@ -4,6 +4,7 @@ package proc_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -98,7 +99,7 @@ func gateway(arg string) int {
 	all := command("tree", "stubborn")
 	var relays sync.WaitGroup
 	for _, c := range []proc.Command{all, shell, bare} {
-		p, err := s.Start(c)
+		p, err := s.Start(context.Background(), c)
 		if err != nil {
 			panic(err)
 		}

@@ -66,7 +66,7 @@ func TestStartErrors(t *testing.T) {
 		{"too long", proc.Command{Path: "/bin/sh", Args: []string{strings.Repeat("x", 8<<20)}}, syscall.E2BIG, "shorten them"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := newSpawner(t).Start(tt.c)
+			_, err := newSpawner(t).Start(t.Context(), tt.c)
 			switch {
 			case err == nil:
 				t.Fatal("started")

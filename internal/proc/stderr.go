@@ -13,7 +13,7 @@ const (
 	maxLine     = 8 << 10 // of a line given to OnStderr
 	// drainBound is how long the last words of a child that has ended are
 	// waited for. A helper that has inherited stderr may hold it open for ever.
-	drainBound = 100 * time.Millisecond
+	drainBound = 50 * time.Millisecond
 )
 
 // A tail reads a child's standard error as fast as it comes, keeps the last

@@ -62,7 +62,7 @@ func (e *LostError) Unwrap() error { return e.Err }
 //   - a *LostError else.
 func (s *Server) Call(ctx context.Context, c Call) (tool.Bytes, error) {
 	for attempt := 0; ; attempt++ {
-		l, err := s.lease(ctx, &c)
+		l, err := s.lease(ctx, c)
 		if err != nil {
 			return nil, err
 		}
@@ -146,7 +146,13 @@ func failure(ctx context.Context, l *link, err error, unsent bool) error {
 }
 
 func (l *link) call(ctx context.Context, c Call) (tool.Bytes, error) {
-	r := &wire.Request{Method: "tools/call", Params: c.Params, Meta: l.meta, Progress: c.Progress}
+	r := &wire.Request{Method: "tools/call", Params: c.Params, Meta: l.meta}
+	if told := c.Progress; told != nil {
+		r.Progress = func(params tool.Bytes) {
+			l.hear()
+			told(params)
+		}
+	}
 	if c.Name != "" {
 		r.Set = []jsonrpc.Field{{Key: "name", Value: jsonrpc.Quote(nil, c.Name)}}
 	}

@@ -228,7 +228,7 @@ func (p *sessions) finish(ses *session, why string) {
 func (s *Server) EndSession(key Key) { s.sessions.endOne(key) }
 
 // lease returns a link for one call. release it.
-func (s *Server) lease(ctx context.Context, c *Call) (*link, error) {
+func (s *Server) lease(ctx context.Context, c Call) (*link, error) {
 	switch s.o.Isolation {
 	case PerSession:
 		l, after, err := s.sessions.lease(ctx, c.Key, c.Task)

@@ -86,6 +86,7 @@ type Options struct {
 	HealthCheck time.Duration
 	MaxSessions int     // connections of a session server; 0 is 64
 	StartRate   float64 // processes and connections a second in the long run; 0 is 20
+	StartBurst  int     // so many at once; 0 is 64, or MaxSessions where that is more
 	MaxMessage  int64   // bytes of one message; 0 is wire's default
 	Keep        bool    // start again by itself after a failure, not only on use
 
@@ -122,10 +123,6 @@ type Server struct {
 	link     *link // of a shared server
 }
 
-// startBurst is how many starts of one server may come at once, where sessions do
-// not make it more.
-const startBurst = 64
-
 // New returns a server that is not started. Close it.
 func New(o Options) (*Server, error) {
 	if o.Command == nil && o.URL == "" && o.Dial == nil {
@@ -137,6 +134,7 @@ func New(o Options) (*Server, error) {
 	o.InstallTimeout = cmp.Or(o.InstallTimeout, 5*time.Minute)
 	o.StartRate = cmp.Or(o.StartRate, 20)
 	o.MaxSessions = cmp.Or(o.MaxSessions, 64)
+	o.StartBurst = cmp.Or(o.StartBurst, max(64, o.MaxSessions))
 	o.Transport = cmp.Or(o.Transport, Auto)
 	o.ClientName = cmp.Or(o.ClientName, "tenon")
 	o.ClientVersion = cmp.Or(o.ClientVersion, "0")
@@ -163,7 +161,7 @@ func New(o Options) (*Server, error) {
 	s.relist = again{tasks: &s.tasks, run: s.relistOnce}
 	s.dialer = &dialer{
 		o: &s.o, log: s.log, tasks: &s.tasks, changed: s.relist.ask,
-		rate: rate.NewLimiter(rate.Limit(o.StartRate), max(startBurst, o.MaxSessions)),
+		rate: rate.NewLimiter(rate.Limit(o.StartRate), o.StartBurst),
 	}
 	s.sessions = &sessions{
 		limit: o.MaxSessions, ctx: s.ctx, tasks: &s.tasks, open: s.openFor, tend: s.tend, retire: s.retire, mask: o.Mask,

@@ -314,6 +314,12 @@ func (s *server) call(m message) {
 		s.mu.Lock()
 		s.waiting[string(m.ID)] = ch
 		s.mu.Unlock()
+		var meta struct {
+			Token json.RawMessage `json:"progressToken"`
+		}
+		if json.Unmarshal(p.Meta, &meta) == nil && meta.Token != nil {
+			s.print(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":0}}`, meta.Token))
+		}
 		s.tasks.Go(func() { <-ch; fmt.Fprintln(os.Stderr, "canceled "+string(m.ID)) })
 	case "progress":
 		var meta struct {
@@ -343,6 +349,9 @@ func (s *server) call(m message) {
 		text(strings.Repeat("0123456789abcde\n", a.Size/16))
 	case "forget":
 		s.fail(m, -32602, "Unknown tool: forget")
+	case "mute": // not listed: from now on it answers nothing
+		text("not a word more")
+		s.Mute = []string{"ping", "tools/list", "tools/call"}
 	case "garbage":
 		s.print(`no protocol at all`)
 		text("clean")

@@ -1,0 +1,22 @@
+package proc_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/proc"
+)
+
+// A child that is busy takes several messages of 32 KiB without its sender
+// having to wait for it.
+func TestPipeHoldsSeveralMessages(t *testing.T) {
+	s := newSpawner(t)
+	p := start(t, s, proc.Command{Path: "sleep", Args: []string{"60"}, Env: proc.Environ(os.Environ(), nil)})
+	if err := p.Stdin().SetWriteDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := p.Stdin().Write(make([]byte, 512<<10)); err != nil {
+		t.Errorf("wrote %d bytes: %v", n, err)
+	}
+}

@@ -1,0 +1,233 @@
+package upstream_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/proc"
+	"github.com/tenon-mcp/tenon/internal/upstream"
+	"github.com/tenon-mcp/tenon/internal/upstreamtest"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// nothing are tools that are known without a connection.
+var nothing = []json.RawMessage{[]byte(`{"name":"echo"}`)}
+
+func (p *one) pid(t *testing.T, session string) *os.Process {
+	t.Helper()
+	var pid int
+	text, _ := p.in(t, session, "pid", "{}")
+	if _, err := fmt.Sscan(text, &pid); err != nil {
+		t.Fatal(err)
+	}
+	victim, err := os.FindProcess(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return victim
+}
+
+// ownStart is how long a child takes by itself from its start to its answer to
+// initialize: the best of some.
+func ownStart(t *testing.T, script upstreamtest.Script) time.Duration {
+	t.Helper()
+	spawner := proc.New(proc.Options{})
+	defer spawner.Close()
+	best := time.Hour
+	for range 5 {
+		began := time.Now()
+		p, err := spawner.Start(t.Context(), *upstreamtest.Command(t, script))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(p.Stdin(), `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
+		if _, err := bufio.NewReader(p.Stdout()).ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+		best = min(best, time.Since(began))
+		if err := p.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return best
+}
+
+// TestDeathAtOnce is the promise about a child that is killed: its calls in
+// flight fail at once, no others do, and the next call does not wait for more
+// than the start of a new child.
+func TestDeathAtOnce(t *testing.T) {
+	script := upstreamtest.Script{Stderr: "something is wrong here\n"}
+	own := ownStart(t, script)
+	for _, isolation := range []upstream.Isolation{upstream.Shared, upstream.PerSession} {
+		t.Run(string(isolation), func(t *testing.T) {
+			p := start(t, script, upstream.Options{Isolation: isolation})
+			noticed, answered := time.Hour, time.Hour
+			for range 5 {
+				dead, next := p.killInFlight(t, isolation == upstream.PerSession)
+				noticed, answered = min(noticed, dead), min(answered, next)
+			}
+			t.Logf("calls in flight failed %s after the kill; the next call was answered within %s, of which %s are the child's own start",
+				noticed, answered, own)
+			if noticed > 100*time.Millisecond {
+				t.Errorf("death was noticed after %s", noticed)
+			}
+			if answered > own+250*time.Millisecond { // 25 ms on a quiet machine; others work on this one
+				t.Errorf("the next call took %s, %s more than the child's own start", answered, answered-own)
+			}
+			if st := p.Status(); isolation == upstream.Shared && st.Restarts != 5 {
+				t.Errorf("status %+v", st)
+			}
+		})
+	}
+}
+
+// wait calls the tool that waits, and returns once the server has the call. What
+// the call fails with comes through the channel.
+func (p *one) wait(t *testing.T, session string) chan error {
+	t.Helper()
+	failed := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	begun := make(chan struct{})
+	wg.Go(func() {
+		c := call("wait", "{}")
+		c.Key.Session = session
+		c.Progress = func(tool.Bytes) { close(begun) }
+		_, err := p.Call(ctx, c)
+		failed <- err
+	})
+	select {
+	case <-begun:
+	case err := <-failed:
+		t.Fatal(err)
+	}
+	return failed
+}
+
+// killInFlight kills the child while calls run on it, and returns how long it
+// took until they had failed, and then until another was answered.
+func (p *one) killInFlight(t *testing.T, others bool) (dead, next time.Duration) {
+	t.Helper()
+	victim := p.pid(t, "a")
+	first, second := p.wait(t, "a"), p.wait(t, "a")
+	var other chan error
+	if others {
+		other = p.wait(t, "b")
+	}
+	killed := time.Now()
+	if err := victim.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for _, failed := range []chan error{first, second} {
+		err := <-failed
+		lost, ok := errors.AsType[*upstream.LostError](err)
+		if !ok || !strings.Contains(lost.Error(), "killed by signal 9") || !strings.Contains(lost.Error(), "something is wrong here") {
+			t.Errorf("got %v", err)
+		}
+	}
+	dead = time.Since(killed)
+	began := time.Now()
+	p.in(t, "a", "echo", "{}")
+	next = time.Since(began)
+	select {
+	case err := <-other:
+		t.Errorf("a call of another session failed: %v", err)
+	default:
+	}
+	return dead, next
+}
+
+// TestDeathWithHelper: something that the child started keeps its pipes open, and
+// its death is noticed all the same.
+func TestDeathWithHelper(t *testing.T) {
+	cmd := upstreamtest.Command(t, upstreamtest.Script{})
+	cmd.Args = append([]string{"-c", "sleep 60 & exec \"$0\""}, append([]string{cmd.Path}, cmd.Args...)...)
+	cmd.Path = "/bin/sh"
+	p := open(t, upstream.Options{Command: cmd})
+	best := time.Hour
+	for range 3 {
+		victim := p.pid(t, "")
+		killed := time.Now()
+		if err := victim.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := p.Call(t.Context(), call("wait", "{}"))
+		if err == nil {
+			t.Fatal("a dead child answered")
+		}
+		best = min(best, time.Since(killed))
+	}
+	t.Logf("noticed after %s", best)
+	if best > 100*time.Millisecond {
+		t.Errorf("death was noticed after %s", best)
+	}
+}
+
+// TestDiesAgainAndAgain: the first that dies is replaced at once, and those that
+// die before they have served have to wait longer and longer.
+func TestDiesAgainAndAgain(t *testing.T) {
+	count := filepath.Join(t.TempDir(), "count")
+	p := start(t, upstreamtest.Script{CountFile: count}, upstream.Options{})
+	p.text(t, call("echo", "{}"))
+	var refused error
+	for range 20 {
+		_, err := p.Call(t.Context(), call("exit", "{}"))
+		if tool.KindOf(err) == tool.Unavailable {
+			refused = err
+		}
+	}
+	if n := upstreamtest.Starts(t, count); n != 3 {
+		t.Errorf("started %d times for 20 calls, want one that served and two that did not", n)
+	}
+	st := p.Status()
+	if refused == nil || !strings.Contains(refused.Error(), "tried again in 1 s") || st.State != tool.StateFailed || st.NextTry == nil {
+		t.Fatalf("refused with %v; status %+v", refused, st)
+	}
+	if wait := time.Until(*st.NextTry); wait > time.Second || wait < -5*time.Second {
+		t.Errorf("tried again in %s", wait)
+	}
+	for {
+		_, err := p.Call(t.Context(), call("echo", "{}"))
+		if err == nil {
+			break
+		}
+		if late := time.Since(*st.NextTry); late > 100*time.Millisecond {
+			t.Fatalf("%s after its next try it still says: %v", late, err)
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	if time.Now().Before(*st.NextTry) {
+		t.Error("it was tried before that")
+	}
+}
+
+// TestStartsAreRare: a server is not started more often than its rate allows.
+func TestStartsAreRare(t *testing.T) {
+	count := filepath.Join(t.TempDir(), "count")
+	p := start(t, upstreamtest.Script{CountFile: count}, upstream.Options{
+		Isolation: upstream.PerCall, StartRate: 0.001, StartBurst: 5, StartTimeout: 5 * time.Second, Tools: nothing,
+	})
+	var last error
+	for range 10 {
+		if _, err := p.Call(t.Context(), call("echo", "{}")); err != nil {
+			last = err
+			break
+		}
+	}
+	if n := upstreamtest.Starts(t, count); n != 5 {
+		t.Errorf("started %d times, want 5", n)
+	}
+	if tool.KindOf(last) != tool.Unavailable || !strings.Contains(last.Error(), "started too often") {
+		t.Errorf("got %v", last)
+	}
+}

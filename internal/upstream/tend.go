@@ -1,0 +1,92 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/era"
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+)
+
+const (
+	// maxSilent is how many health checks in a row a server may leave without any
+	// answer before it is replaced.
+	maxSilent = 3
+	// checkBound is how long one question of a health check waits for its answer.
+	checkBound = 10 * time.Second
+)
+
+// errHung is the end of a link whose server does not answer any more.
+var errHung = errors.New("the server stopped answering")
+
+// tend watches over a link until it ends, and returns why. It also returns, with
+// errHung, when the server has left several health checks without an answer, and
+// with nil when ctx ends.
+func (s *Server) tend(ctx context.Context, l *link) error {
+	var ticks <-chan time.Time
+	every := s.o.HealthCheck
+	if every > 0 {
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		ticks = ticker.C
+	}
+	mute := false // it does not answer pings
+	for silent := 0; silent < maxSilent; {
+		select {
+		case <-l.client.Done():
+			return l.client.Err()
+		case <-ctx.Done():
+			return nil
+		case <-ticks:
+		case <-l.suspect:
+			if every <= 0 {
+				continue
+			}
+		}
+		if time.Since(time.Unix(0, l.heard.Load())) < every {
+			silent = 0 // calls are answered: there is nothing to find out
+			continue
+		}
+		if s.answers(ctx, l, &mute) {
+			silent = 0
+			continue
+		}
+		silent++
+	}
+	if l.ended() {
+		return l.client.Err()
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %d health checks found it silent", errHung, maxSilent)
+}
+
+// answers asks the server for a sign of life: a ping, and where that is left
+// without an answer the list of tools, since some servers ignore what they do not
+// know. Any answer is one, an error too.
+func (s *Server) answers(ctx context.Context, l *link, mute *bool) bool {
+	methods := []string{"ping", "tools/list"}
+	switch {
+	case l.era == era.Modern:
+		methods = []string{"server/discover"} // it knows no ping
+	case *mute:
+		methods = methods[1:]
+	}
+	for i, method := range methods {
+		asked := time.Now().UnixNano()
+		bounded, cancel := context.WithTimeout(ctx, min(checkBound, s.o.HealthCheck))
+		_, err := l.request(bounded, method, nil, nil)
+		cancel()
+		if _, refused := errors.AsType[*jsonrpc.Error](err); err == nil || refused || l.heard.Load() > asked {
+			*mute = *mute || i > 0
+			return true
+		}
+		if neverSent(err) {
+			return false
+		}
+	}
+	return false
+}
