@@ -78,9 +78,14 @@ type Config struct {
 	// patterns: see Match.
 	Blacklist []tool.ID
 
+	// Fallbacks are the tools that stand in for others, in the order of the files.
+	// The first one for a tool counts.
+	Fallbacks []Fallback
+
 	FailSilently bool // false: a required server that failed stops the start
 	Strict       bool // true: a broken entry is an error of the whole
 	Gateway      Gateway
+	Store        Store `json:",omitzero"` // where long results are kept
 
 	// Broken are the mistakes in server entries, by place.
 	Broken []Problem
@@ -104,6 +109,7 @@ type Gateway struct {
 	MemoryLimit     int64         // soft limit in bytes, as GOMEMLIMIT; 0 is none
 	GCPercent       int           // as GOGC; 0 leaves it alone
 	Admission       Admission     `json:"-"`
+	Retry           Retry         // of calls
 }
 
 // Admission bounds what runs at once, and what waits for that.
@@ -177,6 +183,7 @@ func defaults() (Config, Server) {
 				MaxConcurrent: 1000, MaxQueue: 4000, MaxQueueBytes: 256 << 20,
 				MaxParallel: 6, MaxBatch: 10,
 			},
+			Retry: Retry{Attempts: 3, Delay: 200 * time.Millisecond, MaxDelay: 5 * time.Second},
 		},
 	}
 	server := Server{

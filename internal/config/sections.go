@@ -34,8 +34,9 @@ func (s sections) read() {
 		o.boolean("fail_silently", &s.cfg.FailSilently)
 		o.boolean("strict", &s.cfg.Strict)
 		s.gateway(o)
+		s.store(o)
 	} else {
-		for _, key := range []string{"fail_silently", "strict", "gateway"} {
+		for _, key := range []string{"fail_silently", "strict", "gateway", "store"} {
 			if o.key(key) != nil {
 				o.fail(o.at(key), key+" is allowed in the main file alone", "move it to "+s.cfg.Path)
 			}
@@ -51,6 +52,7 @@ func (s sections) read() {
 	}
 	s.rules(o)
 	s.blacklist(o, "blacklist")
+	s.fallbacks(o)
 	s.refuseUnenforced(o)
 	o.refuse()
 }
@@ -107,11 +109,9 @@ var unenforced = []struct {
 	key   string
 	inert func(*source.Node) bool
 }{
-	{"fallbacks", (*source.Node).Empty},
 	{"content_rules", (*source.Node).Empty},
 	{"policy", (*source.Node).Empty},
 	{"skills", (*source.Node).Empty},
-	{"store", (*source.Node).Empty},
 	{"lazy", isOff},
 }
 
@@ -155,6 +155,7 @@ func (s sections) gateway(o *object) {
 	in.size("max_queue_bytes", least, most, &g.Admission.MaxQueueBytes)
 	in.integer("max_parallel", 1, 1000, &g.Admission.MaxParallel)
 	in.integer("max_batch", 0, 1000, &g.Admission.MaxBatch)
+	retry(in, &g.Retry)
 	in.refuse()
 	if g.CallTimeout > g.MaxCallTimeout {
 		at := in.at("call_timeout")
