@@ -102,7 +102,7 @@ func (p *Process) open(c *Command) error {
 	}
 	p.launch.attr.Files = []*os.File{files[0], files[3], files[5]}
 	p.stdin, p.stdout = files[1], files[2]
-	//enlarge(p.stdin)
+	enlarge(p.stdin)
 	enlarge(p.stdout)
 	p.stderr = newTail(files[4], cmp.Or(max(c.StderrTail, 0), defaultTail), c.OnStderr)
 	return nil
