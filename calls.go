@@ -1,10 +1,13 @@
 package tenon
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/call"
+	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/record"
 	"github.com/tenon-mcp/tenon/internal/upstream"
 	"github.com/tenon-mcp/tenon/tool"
@@ -20,14 +23,66 @@ func (g *Gateway) Call(ctx context.Context, c tool.Call) *tool.Result {
 	return g.run(ctx, c)
 }
 
-// CallBatch carries out calls one after the other and returns a result for each,
-// in their order. Once ctx has ended, the rest are canceled.
+// CallBatch carries out many calls and returns a result for each, in their order.
+// Neighbours whose tools are concurrency-safe run side by side, as many as
+// gateway.max_parallel of the configuration says; every other call runs alone, so
+// that [cpu, disk, write, cpu] are cpu beside disk, then write, then cpu. The tool
+// that counts is the one that runs, after a correction of its server; one that is
+// not known runs alone.
+//
+// A call that fails touches no other. Calls beyond gateway.max_batch are not run:
+// their results are of kind tool.Denied, and have a note, which BatchNotes
+// returns. Once ctx has ended, the calls that have not begun are canceled.
 func (g *Gateway) CallBatch(ctx context.Context, calls []tool.Call) []*tool.Result {
-	out := make([]*tool.Result, len(calls))
-	for i, c := range calls {
-		out[i] = g.Call(ctx, c)
+	calls = slices.Clone(calls)
+	for i := range calls {
+		calls[i].Caller.Via = cmp.Or(calls[i].Caller.Via, "go")
 	}
-	return out
+	return g.batch(ctx, calls)
+}
+
+// BatchNotes returns what the results of a batch say of it as a whole: that calls
+// were left out. It is empty where there is nothing to say.
+func BatchNotes(results []*tool.Result) []tool.Note {
+	var notes []tool.Note
+	for _, r := range results {
+		for _, n := range r.Notes {
+			if n.Stage == call.BatchStage && !slices.Contains(notes, n) {
+				notes = append(notes, n)
+			}
+		}
+	}
+	return notes
+}
+
+// A pipeline is the way of a call, and what limits the calls on it.
+type pipeline struct {
+	run       func(ctx context.Context, c tool.Call) *tool.Result
+	batch     func(ctx context.Context, calls []tool.Call) []*tool.Result
+	admission *call.Admission
+}
+
+// newPipeline returns the pipeline of these stages.
+func newPipeline(a config.Admission, o call.Options) pipeline {
+	run := call.New(o)
+	limits := call.BatchOptions{MaxParallel: a.MaxParallel, MaxCalls: a.MaxBatch}
+	return pipeline{run: run, batch: call.NewBatch(o, limits, run), admission: o.Admission}
+}
+
+// newAdmission returns what keeps the limits of the configuration.
+func newAdmission(cfg *config.Config) *call.Admission {
+	a := cfg.Gateway.Admission
+	all := call.Limits{Concurrent: a.MaxConcurrent, Queue: a.MaxQueue, Bytes: a.MaxQueueBytes}
+	each := map[string]call.Limits{}
+	for _, s := range cfg.Servers {
+		each[s.Name] = call.Limits{Concurrent: s.MaxConcurrent, Queue: s.MaxQueue}
+	}
+	return call.NewAdmission(all, func(server string) call.Limits {
+		if l, ok := each[server]; ok {
+			return l
+		}
+		return call.Limits{Queue: a.MaxQueue} // in this process: what all have in common is enough
+	})
 }
 
 // send carries a call to its server.

@@ -89,6 +89,7 @@ func (g *Gateway) Status() []tool.ServerStatus {
 	out := make([]tool.ServerStatus, len(g.members))
 	for i, m := range g.members {
 		out[i] = m.status()
+		out[i].Running, out[i].Queued = g.admission.Load(m.name)
 	}
 	return out
 }

@@ -241,6 +241,7 @@ func (k maker) meta(t *tool.Tool) tool.Meta {
 	if m != nil {
 		if declared, ok := m.meta[t.Name]; ok {
 			meta = declared
+			meta.Exclusive = meta.Registered && !meta.ConcurrencySafe
 		}
 	}
 	for _, rule := range k.cfg.Tools {

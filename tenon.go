@@ -96,8 +96,8 @@ type Gateway struct {
 	record  *record.Record
 	members []*member // in the order of the configuration
 	byName  map[string]*member
-	run     func(ctx context.Context, c tool.Call) *tool.Result
-	events  broadcast
+	pipeline
+	events broadcast
 
 	closing context.Context // ends in-process servers
 	cancel  context.CancelFunc
@@ -129,8 +129,9 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	if err := (maker{g}).fill(); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
-	g.run = call.New(call.Options{
-		Catalog: view{g}, Send: g.send, Record: g.keep, NewID: record.NewID,
+	g.pipeline = newPipeline(cfg.Gateway.Admission, call.Options{
+		Admission: newAdmission(cfg),
+		Catalog:   view{g}, Send: g.send, Record: g.keep, NewID: record.NewID,
 		Timeout: cfg.Gateway.CallTimeout, MaxTimeout: cfg.Gateway.MaxCallTimeout, Logger: o.Logger,
 	})
 	if !o.Start {

@@ -110,9 +110,11 @@ type ServerStatus struct {
 	NextTry   *time.Time `json:"next_try,omitempty"`
 	Tools     int        `json:"tools"`
 	Restarts  int        `json:"restarts"`
-	Transport string     `json:"transport"`        // stdio, streamable-http, sse, in-process, bundled
-	Era       string     `json:"era"`              // legacy, modern, or empty while unknown
-	Stderr    string     `json:"stderr,omitempty"` // the last of it
+	Transport string     `json:"transport"`         // stdio, streamable-http, sse, in-process, bundled
+	Era       string     `json:"era"`               // legacy, modern, or empty while unknown
+	Stderr    string     `json:"stderr,omitempty"`  // the last of it
+	Running   int        `json:"running,omitempty"` // calls
+	Queued    int        `json:"queued,omitempty"`  // calls that wait for their turn
 }
 
 // A Listing is what the pool offers to one caller, by server, in the order of

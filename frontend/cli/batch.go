@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	tenon "github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/frontend/rest"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -19,7 +20,9 @@ func batchCommand(a *app) *cobra.Command {
 		Short: "Make many calls from a file, or from standard input as -",
 		Long: "Make the calls of a file and print a result for each, in their order. The file is a JSON array of calls, an\n" +
 			"object {\"calls\": […]}, or one call a line. A call is {\"server\", \"tool\", \"arguments\", \"session\", \"skill\",\n" +
-			"\"task_id\", \"timeout\"}. A mistake in the file is told before anything is called.",
+			"\"task_id\", \"timeout\"}. A mistake in the file is told before anything is called.\n\n" +
+			"Neighbours whose tools are concurrency-safe run side by side, every other call alone. At most gateway.max_batch\n" +
+			"calls are carried out, 10 unless the configuration says otherwise; the rest are denied.",
 		Example: "  tenon batch calls.json\n  echo '{\"server\": \"time\", \"tool\": \"get_current_time\"}' | tenon batch -",
 		Args:    exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -36,6 +39,11 @@ func batchCommand(a *app) *cobra.Command {
 			}
 			defer p.Close()
 			spinner := a.progress(count(len(calls), "call"))
+			for i, c := range calls {
+				calls[i].Progress = func(params json.RawMessage) {
+					spinner.say(fmt.Sprintf("%s: [%d] %s/%s%s", count(len(calls), "call"), i+1, c.Server, c.Tool, progressText(params)))
+				}
+			}
 			results := p.CallBatch(cmd.Context(), calls)
 			spinner.stop()
 			printBatch(a, results)
@@ -64,7 +72,11 @@ func batchOutcome(results []*tool.Result) error {
 
 func printBatch(a *app, results []*tool.Result) {
 	if a.json() {
-		a.printJSON(map[string]any{"results": results})
+		out := map[string]any{"results": results}
+		if notes := tenon.BatchNotes(results); len(notes) > 0 {
+			out["notes"] = notes
+		}
+		a.printJSON(out)
 		return
 	}
 	for i, r := range results {

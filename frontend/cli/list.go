@@ -150,6 +150,9 @@ func statusRows(status []tool.ServerStatus, now time.Time) [][]string {
 		if s.NextTry != nil {
 			reason += fmt.Sprintf(" (next try in %s)", max(s.NextTry.Sub(now), 0).Round(time.Second))
 		}
+		if s.Running+s.Queued > 0 {
+			reason = fmt.Sprintf("%d running, %d waiting %s", s.Running, s.Queued, reason)
+		}
 		rows = append(rows, []string{
 			s.Name, string(s.State), strconv.Itoa(s.Tools), strconv.Itoa(s.Restarts), s.Transport, era,
 			now.Sub(s.Since).Round(time.Second).String(), strings.TrimSpace(reason),

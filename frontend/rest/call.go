@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	tenon "github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -60,11 +61,13 @@ func (a *api) batch(r *http.Request) (response, error) {
 			calls[i].IdempotencyKey = key + "/" + strconv.Itoa(i)
 		}
 	}
-	return jsonOf(batchResults{a.gw.CallBatch(r.Context(), calls)})
+	results := a.gw.CallBatch(r.Context(), calls)
+	return jsonOf(batchResults{results, tenon.BatchNotes(results)})
 }
 
 type batchResults struct {
 	Results []*tool.Result `json:"results"`
+	Notes   []tool.Note    `json:"notes,omitempty"` // on the batch as a whole
 }
 
 // complete adds what the request says of the call beside its body. The body goes

@@ -160,6 +160,24 @@ func TestBatchGivesOneResultEach(t *testing.T) {
 	}
 }
 
+// A batch beyond the limit has a result for each call all the same, and says so.
+func TestBatchBeyondTheLimit(t *testing.T) {
+	srv := serve(t, pool(t))
+	_, body := do(t, srv, "POST", "/api/v1/calls/batch", `{"calls":[`+strings.Repeat(`{"server":"words","tool":"echo"},`, 11)+`{"server":"words","tool":"echo"}]}`)
+	got := decode[struct {
+		Results []result
+		Notes   []struct{ Stage string }
+	}](t, body)
+	for i, r := range got.Results {
+		if denied := r.Kind == "denied"; denied != (i >= 10) {
+			t.Errorf("result %d: %q", i, r.Kind)
+		}
+	}
+	if len(got.Results) != 12 || len(got.Notes) != 1 || got.Notes[0].Stage != "batch" {
+		t.Errorf("%d results, notes %v", len(got.Results), got.Notes)
+	}
+}
+
 func TestSessionTaskAndSkill(t *testing.T) {
 	gw := pool(t)
 	srv := serve(t, gw)
