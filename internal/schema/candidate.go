@@ -70,7 +70,7 @@ func (m *mender) ofValue(f *fault) []candidate {
 		return out
 	}
 	want := f.node.types
-	raw := m.text[v.start:v.end]
+	raw := v.raw
 	switch v.kind &^ integer {
 	case str:
 		ofText(v.text, want, put)
@@ -153,7 +153,7 @@ func (m *mender) ofEnum(f *fault, put func(with []byte, format string, args ...a
 			found = x
 		}
 		if found != nil {
-			text := m.schema.text[found.start:found.end]
+			text := found.raw
 			put(text, "the value was read as %s", clip(string(text), 60))
 			return
 		}

@@ -21,7 +21,6 @@ const (
 
 // A compiler makes nodes of the values of one schema.
 type compiler struct {
-	text   []byte
 	root   *value
 	base   string // $id of the root
 	draft  int
@@ -32,8 +31,8 @@ type compiler struct {
 	strict bool // something asks what is *not* valid, so nothing may be left out
 }
 
-func newCompiler(root *value, text []byte) *compiler {
-	c := &compiler{root: root, text: text, draft: draft2020, nodes: map[*value]*node{}, anchor: map[string]*value{}}
+func newCompiler(root *value) *compiler {
+	c := &compiler{root: root, draft: draft2020, nodes: map[*value]*node{}, anchor: map[string]*value{}}
 	c.base = strings.TrimSuffix(textOf(root.get("$id")), "#")
 	return c
 }
@@ -80,7 +79,7 @@ func (c *compiler) chooseDraft() error {
 	case "draft-04/schema":
 		c.draft = draft4
 	default:
-		return fmt.Errorf("the schema is of a dialect that is not known: %s", c.show(v))
+		return fmt.Errorf("the schema is of a dialect that is not known: %s", show(v))
 	}
 	return nil
 }
@@ -107,12 +106,12 @@ func (c *compiler) findAnchors(v *value, root bool) {
 }
 
 // show returns the text of a value of the schema, shortened.
-func (c *compiler) show(v *value) string {
-	return clip(string(c.text[v.start:v.end]), 60)
+func show(v *value) string {
+	return clip(string(v.raw), 60)
 }
 
-func (c *compiler) wrong(v *value, keyword, want string) error {
-	return fmt.Errorf("the schema is wrong in itself: %s must be %s, not %s", keyword, want, c.show(v))
+func wrong(v *value, keyword, want string) error {
+	return fmt.Errorf("the schema is wrong in itself: %s must be %s, not %s", keyword, want, show(v))
 }
 
 // node compiles one schema.
@@ -127,7 +126,7 @@ func (c *compiler) node(v *value) (*node, error) {
 		n.never = v.text == "false"
 		return n, nil
 	case v.kind != object:
-		return nil, c.wrong(v, "a schema", "an object or a boolean")
+		return nil, wrong(v, "a schema", "an object or a boolean")
 	}
 	if ref := v.get("$ref"); ref != nil {
 		if err := c.reference(n, ref); err != nil {
@@ -156,7 +155,7 @@ func (c *compiler) node(v *value) (*node, error) {
 // reference finds what a $ref means.
 func (c *compiler) reference(n *node, ref *value) error {
 	if ref.kind != str {
-		return c.wrong(ref, "$ref", "a string")
+		return wrong(ref, "$ref", "a string")
 	}
 	at, ok := strings.CutPrefix(ref.text, c.base)
 	if !ok {
@@ -164,7 +163,7 @@ func (c *compiler) reference(n *node, ref *value) error {
 	}
 	name, local := strings.CutPrefix(at, "#")
 	if !local || c.nested {
-		return fmt.Errorf("the schema refers to %s, which is not fetched", c.show(ref))
+		return fmt.Errorf("the schema refers to %s, which is not fetched", show(ref))
 	}
 	if unescaped, err := url.PathUnescape(name); err == nil {
 		name = unescaped
@@ -174,7 +173,7 @@ func (c *compiler) reference(n *node, ref *value) error {
 		target = c.root.at(pointerTokens(name))
 	}
 	if target == nil {
-		return fmt.Errorf("the schema refers to %s, which is not there", c.show(ref))
+		return fmt.Errorf("the schema refers to %s, which is not there", show(ref))
 	}
 	var err error
 	n.ref, err = c.node(target)
@@ -200,12 +199,12 @@ func (c *compiler) types(n *node) error {
 			}
 		}
 		if i < 0 {
-			return c.wrong(v, "type", "the name of a type")
+			return wrong(v, "type", "the name of a type")
 		}
 		n.types |= kindNames[i].kind
 	}
 	if n.types == 0 {
-		return c.wrong(v, "type", "the name of a type")
+		return wrong(v, "type", "the name of a type")
 	}
 	if n.types&number != 0 {
 		n.types |= integer
@@ -217,7 +216,7 @@ func (c *compiler) types(n *node) error {
 func (c *compiler) values(n *node) error {
 	if v := n.source.get("enum"); v != nil {
 		if v.kind != array {
-			return c.wrong(v, "enum", "a list")
+			return wrong(v, "enum", "a list")
 		}
 		n.enum = v.items
 		if len(n.enum) == 0 {
@@ -244,13 +243,13 @@ func (c *compiler) annotate(n *node) {
 }
 
 // count returns the value of a keyword that counts something, or unset.
-func (c *compiler) count(n *node, keyword string, unset int) (int, error) {
+func count(n *node, keyword string, unset int) (int, error) {
 	v := n.source.get(keyword)
 	if v == nil {
 		return unset, nil
 	}
 	if v.kind&integer == 0 || strings.HasPrefix(v.text, "-") {
-		return 0, c.wrong(v, keyword, "a count")
+		return 0, wrong(v, keyword, "a count")
 	}
 	r, ok := rat(v.text)
 	if !ok || !r.Num().IsInt64() || r.Num().Int64() > 1<<40 {
@@ -260,13 +259,13 @@ func (c *compiler) count(n *node, keyword string, unset int) (int, error) {
 }
 
 // counts sets several counts at once. It reports whether one of them is there.
-func (c *compiler) counts(n *node, into map[string]*int) (there bool, err error) {
+func counts(n *node, into map[string]*int) (there bool, err error) {
 	for _, keyword := range slices.Sorted(maps.Keys(into)) {
 		unset := 0
 		if strings.HasPrefix(keyword, "max") {
 			unset = -1
 		}
-		if *into[keyword], err = c.count(n, keyword, unset); err != nil {
+		if *into[keyword], err = count(n, keyword, unset); err != nil {
 			return false, err
 		}
 		there = there || n.source.get(keyword) != nil
@@ -281,7 +280,7 @@ func (c *compiler) list(n *node, keyword string) ([]*node, error) {
 		return nil, nil
 	}
 	if v.kind != array || len(v.items) == 0 && keyword != "items" {
-		return nil, c.wrong(v, keyword, "a list of schemas")
+		return nil, wrong(v, keyword, "a list of schemas")
 	}
 	out := make([]*node, 0, len(v.items))
 	for _, item := range v.items {
@@ -307,7 +306,7 @@ func (c *compiler) one(n *node, keyword string, since int) (*node, error) {
 // have, such as with a look-ahead: that demand is left out.
 func (c *compiler) pattern(v *value, keyword string) (*regexp.Regexp, error) {
 	if v.kind != str {
-		return nil, c.wrong(v, keyword, "a string")
+		return nil, wrong(v, keyword, "a string")
 	}
 	re, err := regexp.Compile(v.text)
 	if err != nil {
@@ -318,14 +317,14 @@ func (c *compiler) pattern(v *value, keyword string) (*regexp.Regexp, error) {
 }
 
 // names reads a list of strings.
-func (c *compiler) names(v *value, keyword string) ([]string, error) {
+func names(v *value, keyword string) ([]string, error) {
 	if v.kind != array {
-		return nil, c.wrong(v, keyword, "a list of names")
+		return nil, wrong(v, keyword, "a list of names")
 	}
 	out := make([]string, len(v.items))
 	for i, item := range v.items {
 		if item.kind != str {
-			return nil, c.wrong(v, keyword, "a list of names")
+			return nil, wrong(v, keyword, "a list of names")
 		}
 		out[i] = item.text
 	}

@@ -11,7 +11,7 @@ import (
 // the defaults, examples and values that the schema itself names. It reports
 // false where it finds none, or only long ones.
 func (s *Schema) example() (string, bool) {
-	x := exampler{schema: s, eval: &evaluation{steps: maxSteps / 10}}
+	x := exampler{eval: &evaluation{steps: maxSteps / 10}}
 	text := x.of(s.root, 0)
 	if text == "" || len(text) > maxShown || text[0] != '{' || !x.fits(s.root, text) {
 		return "", false
@@ -19,10 +19,7 @@ func (s *Schema) example() (string, bool) {
 	return text, true
 }
 
-type exampler struct {
-	schema *Schema
-	eval   *evaluation
-}
+type exampler struct{ eval *evaluation }
 
 // fits reports whether a text is valid against n.
 func (x *exampler) fits(n *node, text string) bool {
@@ -91,7 +88,7 @@ func (n *node) kinds() kinds {
 // named returns the values that the schema itself names.
 func (x *exampler) named(n *node) []string {
 	var out []string
-	add := func(v *value) { out = append(out, string(x.schema.text[v.start:v.end])) }
+	add := func(v *value) { out = append(out, string(v.raw)) }
 	for _, v := range n.notes.examples {
 		add(v)
 	}

@@ -33,12 +33,12 @@ func (s *Schema) explain(faults []fault) string {
 	if n := len(lines) - maxMistakes; n > 0 {
 		fmt.Fprintf(&b, "- and %d more\n", n)
 	}
-	where, n := s.subject(&faults[0])
+	where, n := subject(&faults[0])
 	if n != nil && n.source != nil {
 		if where == "" {
 			where = "the arguments"
 		}
-		fmt.Fprintf(&b, "Schema of %s: %s\n", where, s.show(n))
+		fmt.Fprintf(&b, "Schema of %s: %s\n", where, showNode(n))
 	}
 	if example, ok := s.example(); ok {
 		fmt.Fprintf(&b, "Valid arguments look like this: %s\n", example)
@@ -48,7 +48,7 @@ func (s *Schema) explain(faults []fault) string {
 
 // subject returns the part of the schema that a fault is about, and of what
 // value it speaks.
-func (s *Schema) subject(f *fault) (string, *node) {
+func subject(f *fault) (string, *node) {
 	if f.kind == missing && f.node.object != nil {
 		if i := f.node.object.find(f.name); i >= 0 && f.node.object.list[i].declared {
 			return pointer(append(slices.Clone(f.path), f.name)), f.node.object.list[i].node
@@ -56,7 +56,7 @@ func (s *Schema) subject(f *fault) (string, *node) {
 	}
 	if f.kind == noBranch {
 		if in := likeliest(f); in != nil {
-			return s.subject(&in[0])
+			return subject(&in[0])
 		}
 	}
 	return pointer(f.path), f.node
@@ -183,25 +183,25 @@ func came(v *value) string {
 	return v.text
 }
 
-// show returns the text of a schema, without its prose where that is too long.
-func (s *Schema) show(n *node) string {
+// showNode returns the text of a schema, without its prose where that is too long.
+func showNode(n *node) string {
 	n = n.target()
 	var b bytes.Buffer
-	raw := s.text[n.source.start:n.source.end]
+	raw := n.source.raw
 	if len(raw) <= 4*maxShown && json.Compact(&b, raw) == nil && b.Len() <= maxShown {
 		return b.String()
 	}
 	for depth := 6; depth > 0; depth-- {
-		if out := s.outline(nil, n.source, depth); len(out) <= maxShown {
+		if out := outline(nil, n.source, depth); len(out) <= maxShown {
 			return string(out)
 		}
 	}
-	return clip(string(s.outline(nil, n.source, 1)), maxShown)
+	return clip(string(outline(nil, n.source, 1)), maxShown)
 }
 
 // outline appends a schema without prose and without what is nested deeper than
 // depth.
-func (s *Schema) outline(dst []byte, v *value, depth int) []byte {
+func outline(dst []byte, v *value, depth int) []byte {
 	sep := byte(0)
 	next := func() {
 		if sep != 0 {
@@ -211,7 +211,7 @@ func (s *Schema) outline(dst []byte, v *value, depth int) []byte {
 	}
 	switch {
 	case v.kind != object && v.kind != array:
-		return append(dst, s.text[v.start:v.end]...)
+		return append(dst, v.raw...)
 	case depth == 0 && v.kind == object:
 		return append(dst, "{…}"...)
 	case depth == 0:
@@ -220,7 +220,7 @@ func (s *Schema) outline(dst []byte, v *value, depth int) []byte {
 		dst = append(dst, '[')
 		for _, item := range v.items {
 			next()
-			dst = s.outline(dst, item, depth-1)
+			dst = outline(dst, item, depth-1)
 		}
 		return append(dst, ']')
 	}
@@ -231,8 +231,8 @@ func (s *Schema) outline(dst []byte, v *value, depth int) []byte {
 			continue
 		}
 		next()
-		dst = append(append(dst, s.text[m.start:m.end]...), ':')
-		dst = s.outline(dst, m.value, depth-1)
+		dst = append(append(dst, quoted(m.key)...), ':')
+		dst = outline(dst, m.value, depth-1)
 	}
 	return append(dst, '}')
 }

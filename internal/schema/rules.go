@@ -6,7 +6,7 @@ import (
 
 func (c *compiler) textRules(n *node) error {
 	r := &textRules{}
-	there, err := c.counts(n, map[string]*int{"minLength": &r.min, "maxLength": &r.max})
+	there, err := counts(n, map[string]*int{"minLength": &r.min, "maxLength": &r.max})
 	if err != nil {
 		return err
 	}
@@ -23,13 +23,13 @@ func (c *compiler) textRules(n *node) error {
 
 // bound reads a keyword that holds a number; nil where there is none, or one
 // that is too large to reckon with.
-func (c *compiler) bound(n *node, keyword string) (*big.Rat, error) {
+func bound(n *node, keyword string) (*big.Rat, error) {
 	v := n.source.get(keyword)
 	if v == nil {
 		return nil, nil
 	}
 	if v.kind&number == 0 {
-		return nil, c.wrong(v, keyword, "a number")
+		return nil, wrong(v, keyword, "a number")
 	}
 	r, _ := rat(v.text)
 	return r, nil
@@ -38,16 +38,16 @@ func (c *compiler) bound(n *node, keyword string) (*big.Rat, error) {
 func (c *compiler) numberRules(n *node) error {
 	r := &numberRules{}
 	var err error
-	if r.multiple, err = c.bound(n, "multipleOf"); err != nil {
+	if r.multiple, err = bound(n, "multipleOf"); err != nil {
 		return err
 	}
 	if r.multiple != nil && r.multiple.Sign() <= 0 {
-		return c.wrong(n.source.get("multipleOf"), "multipleOf", "greater than 0")
+		return wrong(n.source.get("multipleOf"), "multipleOf", "greater than 0")
 	}
-	if r.min, r.minOpen, err = c.side(n, "minimum", "exclusiveMinimum", 1); err != nil {
+	if r.min, r.minOpen, err = side(n, "minimum", "exclusiveMinimum", 1); err != nil {
 		return err
 	}
-	if r.max, r.maxOpen, err = c.side(n, "maximum", "exclusiveMaximum", -1); err != nil {
+	if r.max, r.maxOpen, err = side(n, "maximum", "exclusiveMaximum", -1); err != nil {
 		return err
 	}
 	if r.multiple != nil || r.min != nil || r.max != nil {
@@ -59,26 +59,26 @@ func (c *compiler) numberRules(n *node) error {
 
 // side reads the bounds on one side, and returns the one that counts: the
 // greater where sign is 1. In draft 4 the exclusive one is a boolean.
-func (c *compiler) side(n *node, closed, open string, sign int) (*big.Rat, bool, error) {
-	bound, err := c.bound(n, closed)
+func side(n *node, closed, open string, sign int) (*big.Rat, bool, error) {
+	limit, err := bound(n, closed)
 	if err != nil {
 		return nil, false, err
 	}
 	v := n.source.get(open)
 	if v == nil {
-		return bound, false, nil
+		return limit, false, nil
 	}
 	if v.kind == boolean {
-		return bound, v.text == "true", nil
+		return limit, v.text == "true", nil
 	}
-	other, err := c.bound(n, open)
+	other, err := bound(n, open)
 	switch {
 	case err != nil || other == nil:
-		return bound, false, err
-	case bound == nil || other.Cmp(bound)*sign >= 0:
+		return limit, false, err
+	case limit == nil || other.Cmp(limit)*sign >= 0:
 		return other, true, nil
 	}
-	return bound, false, nil
+	return limit, false, nil
 }
 
 // wholeBounds works out the least and the greatest integer that the bounds allow.
@@ -114,13 +114,13 @@ func floor(r *big.Rat) *big.Int {
 
 func (c *compiler) arrayRules(n *node) error {
 	r := &arrayRules{minContains: 1, maxContains: -1}
-	there, err := c.counts(n, map[string]*int{"minItems": &r.min, "maxItems": &r.max})
+	there, err := counts(n, map[string]*int{"minItems": &r.min, "maxItems": &r.max})
 	if err != nil {
 		return err
 	}
 	if v := n.source.get("uniqueItems"); v != nil {
 		if v.kind != boolean {
-			return c.wrong(v, "uniqueItems", "true or false")
+			return wrong(v, "uniqueItems", "true or false")
 		}
 		r.unique = v.text == "true"
 	}
@@ -134,10 +134,10 @@ func (c *compiler) arrayRules(n *node) error {
 		c.strict = true
 	}
 	if r.contains != nil && c.draft >= draft2019 {
-		if r.minContains, err = c.count(n, "minContains", 1); err != nil {
+		if r.minContains, err = count(n, "minContains", 1); err != nil {
 			return err
 		}
-		if r.maxContains, err = c.count(n, "maxContains", -1); err != nil {
+		if r.maxContains, err = count(n, "maxContains", -1); err != nil {
 			return err
 		}
 	}
@@ -169,7 +169,7 @@ func (c *compiler) items(n *node, r *arrayRules) (err error) {
 
 func (c *compiler) objectRules(n *node) error {
 	r := &objectRules{}
-	there, err := c.counts(n, map[string]*int{"minProperties": &r.min, "maxProperties": &r.max})
+	there, err := counts(n, map[string]*int{"minProperties": &r.min, "maxProperties": &r.max})
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (c *compiler) objectRules(n *node) error {
 func (c *compiler) properties(n *node, r *objectRules) error {
 	if v := n.source.get("properties"); v != nil {
 		if v.kind != object {
-			return c.wrong(v, "properties", "an object")
+			return wrong(v, "properties", "an object")
 		}
 		for _, m := range v.members {
 			if v.get(m.key) != m.value {
@@ -224,14 +224,14 @@ func (c *compiler) properties(n *node, r *objectRules) error {
 	}
 	if v := n.source.get("patternProperties"); v != nil {
 		if v.kind != object {
-			return c.wrong(v, "patternProperties", "an object")
+			return wrong(v, "patternProperties", "an object")
 		}
 		for _, m := range v.members {
 			sub, err := c.node(m.value)
 			if err != nil {
 				return err
 			}
-			re, err := c.pattern(&value{kind: str, text: m.key, start: m.start, end: m.end}, "a pattern")
+			re, err := c.pattern(&value{kind: str, raw: quoted(m.key), text: m.key}, "a pattern")
 			if err != nil {
 				return err
 			}
@@ -253,7 +253,7 @@ func (c *compiler) required(n *node, r *objectRules) error {
 	if v.kind == boolean && c.draft == draft2020 && n.source.get("$schema") == nil {
 		return nil // draft 3 wrote it so, beside the property; it says nothing here
 	}
-	names, err := c.names(v, "required")
+	names, err := names(v, "required")
 	if err != nil {
 		return err
 	}
@@ -280,13 +280,13 @@ func (c *compiler) dependencies(n *node, r *objectRules) error {
 			continue
 		}
 		if v.kind != object {
-			return c.wrong(v, keyword, "an object")
+			return wrong(v, keyword, "an object")
 		}
 		for _, m := range v.members {
 			d := dependency{key: m.key}
 			var err error
 			if m.value.kind == array && keyword != "dependentSchemas" {
-				d.needs, err = c.names(m.value, keyword)
+				d.needs, err = names(m.value, keyword)
 			} else {
 				d.node, err = c.node(m.value)
 			}

@@ -48,8 +48,6 @@ const (
 // concurrently.
 type Schema struct {
 	root      *node
-	source    *value // the schema's own text, parsed
-	text      []byte
 	unchecked string
 }
 
@@ -57,46 +55,45 @@ type Schema struct {
 // Unchecked for those that check nothing. An empty text is the schema that
 // accepts everything.
 func Compile(text []byte) *Schema {
-	s := &Schema{text: text}
 	if len(text) == 0 {
-		s.unchecked = "the tool has no schema"
-		return s
+		return &Schema{unchecked: "the tool has no schema"}
 	}
-	if err := s.compile(); err != nil {
-		s.root, s.unchecked = nil, err.Error()
+	root, err := compile(text)
+	if err != nil {
+		return &Schema{unchecked: err.Error()}
 	}
-	return s
+	return &Schema{root: root}
 }
 
-func (s *Schema) compile() error {
-	if len(s.text) > maxSchema {
-		return fmt.Errorf("the schema has %d bytes, more than %d", len(s.text), maxSchema)
+func compile(text []byte) (*node, error) {
+	if len(text) > maxSchema {
+		return nil, fmt.Errorf("the schema has %d bytes, more than %d", len(text), maxSchema)
 	}
-	if !json.Valid(s.text) {
-		return errors.New("the schema is no JSON")
+	if !json.Valid(text) {
+		return nil, errors.New("the schema is no JSON")
 	}
-	var err error
-	if s.source, err = parse(s.text); err != nil {
-		return fmt.Errorf("the schema %w", err)
-	}
-	if s.source.kind != object {
-		return errors.New("the schema is no object")
-	}
-	c := newCompiler(s.source, s.text)
-	s.root, err = c.compile(s.source)
+	source, err := parse(text)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("the schema is %w", err)
 	}
-	if goesInCircles(s.root) {
-		return errors.New("the schema refers to itself in a circle")
+	if source.kind != object {
+		return nil, errors.New("the schema is no object")
 	}
-	if name := impossible(s.root); name != "" {
-		return fmt.Errorf("the schema asks for %s and does not allow it", name)
+	c := newCompiler(source)
+	root, err := c.compile(source)
+	if err != nil {
+		return nil, err
+	}
+	if goesInCircles(root) {
+		return nil, errors.New("the schema refers to itself in a circle")
+	}
+	if name := impossible(root); name != "" {
+		return nil, fmt.Errorf("the schema asks for %s and does not allow it", name)
 	}
 	for _, n := range c.nodes {
 		n.plain = n.isPlain()
 	}
-	return nil
+	return root, nil
 }
 
 // Unchecked returns why the schema checks nothing, or "" where it does.

@@ -38,8 +38,9 @@ var kindNames = []struct {
 
 // A value is a JSON value and its place in the text that it was parsed from.
 type value struct {
-	kind       kinds // one of them; integer never alone but for number
-	start, end int   // in the text
+	kind       kinds  // one of them; integer never alone but for number
+	start, end int    // in the text
+	raw        []byte // the text from start to end
 	text       string
 	members    []member       // of an object
 	index      map[string]int // of members, where there are many; the last of a key
@@ -181,6 +182,7 @@ func (p *parser) value(depth int) *value {
 		}
 	}
 	v.end = min(p.at, len(p.text))
+	v.raw = p.text[v.start:v.end]
 	return v
 }
 
