@@ -13,6 +13,7 @@ type stage func(o *Options, next Handler) Handler
 //	fallback  (not in this version) is outside authorize: a substitute is authorised like any other
 //	resolve   finds the tool that is meant
 //	repair    (not in this version) mends arguments, after it is known for which tool
+//	rules     looks for what must not be reached, in the final arguments of whatever tool it has become
 //	authorize decides on the final arguments
 //	ledger    answers a call that was carried out already, to whom may call
 //	admit     limits what runs at once
@@ -23,6 +24,7 @@ var stages = []stage{
 	shape,
 	deadline,
 	resolve,
+	rules,
 	authorize,
 	ledger,
 	admit,
