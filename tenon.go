@@ -132,6 +132,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	g.pipeline = newPipeline(cfg.Gateway.Admission, call.Options{
 		Admission: newAdmission(cfg),
 		Catalog:   view{g}, Send: g.send, Record: g.keep, NewID: record.NewID,
+		Check:   newSchemas(o.Logger).check,
 		Timeout: cfg.Gateway.CallTimeout, MaxTimeout: cfg.Gateway.MaxCallTimeout, Logger: o.Logger,
 	})
 	if !o.Start {

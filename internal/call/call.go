@@ -32,13 +32,14 @@ type Options struct {
 	Send func(ctx context.Context, r *Request, params []byte) (tool.Bytes, error)
 	// Record takes each finished call.
 	Record func(r *Request, res *tool.Result)
+	// Check holds the arguments of a call, as JSON, against the tool's schema. It must
+	// not block. Nil checks nothing.
+	Check func(t *tool.Tool, args []byte) Checked
 	// NewID returns the id of a new call.
 	NewID func() string
 	// Timeout bounds a call whose caller and tool say nothing; MaxTimeout bounds
 	// what progress can make of it. 0 is 900 s and 1 h.
 	Timeout, MaxTimeout time.Duration
-	// Rules say what must not be reached; nil forbids nothing.
-	Rules Rules
 	// Retry says how calls are repeated that failed on their way.
 	Retry Retry
 	// Health returns what is known of a server without asking it. Nil knows nothing.

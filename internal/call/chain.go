@@ -12,8 +12,7 @@ type stage func(o *Options, next Handler) Handler
 //	deadline  is one for the whole call, whatever happens within
 //	fallback  (not in this version) is outside authorize: a substitute is authorised like any other
 //	resolve   finds the tool that is meant
-//	repair    (not in this version) mends arguments, after it is known for which tool
-//	rules     looks for what must not be reached, in the final arguments of whatever tool it has become
+//	repair    holds arguments against the schema, and mends those that leave one reading
 //	authorize decides on the final arguments
 //	ledger    answers a call that was carried out already, to whom may call
 //	admit     limits what runs at once
@@ -24,7 +23,7 @@ var stages = []stage{
 	shape,
 	deadline,
 	resolve,
-	rules,
+	repair,
 	authorize,
 	ledger,
 	admit,
