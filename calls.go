@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/admission"
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/record"
@@ -59,7 +60,7 @@ func BatchNotes(results []*tool.Result) []tool.Note {
 type pipeline struct {
 	run       func(ctx context.Context, c tool.Call) *tool.Result
 	batch     func(ctx context.Context, calls []tool.Call) []*tool.Result
-	admission *call.Admission
+	admission *admission.Admission
 }
 
 // newPipeline returns the pipeline of these stages.
@@ -70,18 +71,18 @@ func newPipeline(a config.Admission, o call.Options) pipeline {
 }
 
 // newAdmission returns what keeps the limits of the configuration.
-func newAdmission(cfg *config.Config) *call.Admission {
+func newAdmission(cfg *config.Config) *admission.Admission {
 	a := cfg.Gateway.Admission
-	all := call.Limits{Concurrent: a.MaxConcurrent, Queue: a.MaxQueue, Bytes: a.MaxQueueBytes}
-	each := map[string]call.Limits{}
+	all := admission.Limits{Concurrent: a.MaxConcurrent, Queue: a.MaxQueue, Bytes: a.MaxQueueBytes}
+	each := map[string]admission.Limits{}
 	for _, s := range cfg.Servers {
-		each[s.Name] = call.Limits{Concurrent: s.MaxConcurrent, Queue: s.MaxQueue}
+		each[s.Name] = admission.Limits{Concurrent: s.MaxConcurrent, Queue: s.MaxQueue}
 	}
-	return call.NewAdmission(all, func(server string) call.Limits {
+	return admission.New(all, func(server string) admission.Limits {
 		if l, ok := each[server]; ok {
 			return l
 		}
-		return call.Limits{Queue: a.MaxQueue} // in this process: what all have in common is enough
+		return admission.Limits{Queue: a.MaxQueue} // in this process: what all have in common is enough
 	})
 }
 

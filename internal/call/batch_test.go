@@ -145,7 +145,7 @@ func TestBatchAsksTheToolThatIsMeant(t *testing.T) {
 						at := time.Since(began)
 						groups[at] = append(groups[at], r.Target.String())
 						mu.Unlock()
-						return text("ok"), sleep(ctx, r)
+						return second(ctx, r, nil)
 					},
 					Record: func(*call.Request, *tool.Result) {}, NewID: func() string { return "id" },
 				}

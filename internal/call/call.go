@@ -20,6 +20,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/admission"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -50,7 +51,7 @@ type Options struct {
 	// Ledger remembers calls with an idempotency key; nil is a new one.
 	Ledger *Ledger
 	// Admission limits what runs at once; nil does not.
-	Admission *Admission
+	Admission *admission.Admission
 	Logger    *slog.Logger // nil discards
 }
 
