@@ -48,6 +48,8 @@ type Options struct {
 	// Readers returns the names of the tools of a server that only read, for the
 	// hint of how to check what came of a write. Nil leaves that out.
 	Readers func(server string) []string
+	// Keeper keeps what is too long for a caller; nil keeps nothing.
+	Keeper Keeper
 	// Ledger remembers calls with an idempotency key; nil is a new one.
 	Ledger *Ledger
 	// Admission limits what runs at once; nil does not.

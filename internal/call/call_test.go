@@ -270,7 +270,7 @@ func TestCutting(t *testing.T) {
 		{name: "fits", content: `{"type":"text","text":"short"}`, limit: 100, want: []string{"short"}},
 		{name: "runes", content: `{"type":"text","text":"` + strings.Repeat("é", 200) + `"}`, limit: 100, want: []string{strings.Repeat("é", 100), "100 of 200"}, not: strings.Repeat("é", 101), truncated: true},
 		{name: "at a line", content: `{"type":"text","text":` + string(quote(lines)) + `}`, limit: 100, want: []string{"text\n\n[cut", "of 1500"}, truncated: true},
-		{name: "several blocks", content: `{"type":"text","text":"` + strings.Repeat("a", 80) + `"},{"type":"image","data":"AAAA","mimeType":"image/png"},{"type":"text","text":"` + strings.Repeat("b", 80) + `","annotations":{"x":1}}`, limit: 100, want: []string{strings.Repeat("a", 80), "[image image/png", strings.Repeat("b", 20)}, not: strings.Repeat("b", 21), truncated: true},
+		{name: "several blocks", content: `{"type":"text","text":"` + strings.Repeat("a", 80) + `"},{"type":"image","data":"AAAA","mimeType":"image/png"},{"type":"text","text":"` + strings.Repeat("b", 80) + `","annotations":{"x":1}}`, limit: 100, want: []string{strings.Repeat("a", 80), "[image image/png", strings.Repeat("b", 19)}, not: strings.Repeat("b", 20), truncated: true},
 		{name: "no limit", content: `{"type":"text","text":"` + strings.Repeat("x", 100_000) + `"}`, limit: 0, want: []string{strings.Repeat("x", 100_000)}},
 		{name: "long structure", content: `{"type":"text","text":"x"}`, structured: `{"k":"` + strings.Repeat("v", 300) + `"}`, limit: 100, want: []string{"x"}, truncated: true},
 		{name: "escapes are not counted", content: `{"type":"text","text":"` + strings.Repeat(`\u00e9`, 90) + `"}`, limit: 100, want: []string{strings.Repeat("é", 90)}, not: "cut"},

@@ -12,6 +12,7 @@ type stage func(o *Options, next Handler) Handler
 //	deadline  is one for the whole call, whatever happens within
 //	fallback  (not in this version) is outside authorize: a substitute is authorised like any other
 //	resolve   finds the tool that is meant
+//	handles   puts stored results in the place of references among the arguments
 //	repair    holds arguments against the schema, and mends those that leave one reading
 //	authorize decides on the final arguments
 //	ledger    answers a call that was carried out already, to whom may call
@@ -23,6 +24,7 @@ var stages = []stage{
 	shape,
 	deadline,
 	resolve,
+	handles,
 	repair,
 	authorize,
 	ledger,

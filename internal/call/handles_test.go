@@ -1,0 +1,103 @@
+package call_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/internal/call"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// handed returns what reaches the server of a call, and its result.
+func handed(t *testing.T, k *kept, c tool.Call) (string, *tool.Result) {
+	t.Helper()
+	sent := ""
+	run := call.New(call.Options{
+		Catalog: &shelf{tools: []tool.Tool{{ID: tool.ID{Server: "s", Name: "t"}}}},
+		Keeper:  k, NewID: func() string { return "c_1" },
+		Send: func(_ context.Context, _ *call.Request, params []byte) (tool.Bytes, error) {
+			sent = string(params)
+			return text("ok"), nil
+		},
+		Record: func(r *call.Request, _ *tool.Result) {
+			if strings.Contains(string(r.Arguments), "expanded") {
+				t.Error("the long arguments outlive the call")
+			}
+		},
+	})
+	c.Server, c.Tool = "s", "t"
+	return sent, run(t.Context(), c)
+}
+
+func TestReferencesAreReplaced(t *testing.T) {
+	value := func(ref call.Reference, _ int) ([]byte, error) {
+		switch {
+		case ref.Path != "":
+			return []byte(`{"at":"` + ref.Path + `"}`), nil
+		case ref.JQ != "":
+			return []byte(`[1]`), nil
+		}
+		return []byte(`"expanded ` + ref.ID + `"`), nil
+	}
+	for args, want := range map[string]string{
+		`{"a":{"$handle":"h_1"}}`: `{"a":"expanded h_1"}`,
+		`{"z":9007199254740993,"a":[{"b":{"$handle":"h_1"}},{ "path":"/x", "$handle" : "h_2"}],"c":{"$handle":"h_3","jq":"."}}`: `{"z":9007199254740993,"a":[{"b":"expanded h_1"},{"at":"/x"}],"c":[1]}`,
+		`{"a":"{\"$handle\":\"h_1\"}"}`:       `{"a":"{\"$handle\":\"h_1\"}"}`,
+		`{"$handle":"h_1"}`:                   `{"$handle":"h_1"}`,
+		`{"a":{"$handle":1}}`:                 `{"a":{"$handle":1}}`,
+		`{"a":{"$handle":"other"}}`:           `{"a":{"$handle":"other"}}`,
+		`{"a":{"properties":{"$handle":{}}}}`: `{"a":{"properties":{"$handle":{}}}}`,
+	} {
+		k := &kept{value: value}
+		if sent, res := handed(t, k, tool.Call{Arguments: []byte(args)}); sent != `{"name":"t","arguments":`+want+`}` || res.Kind != "" {
+			t.Errorf("%s: sent %s: %s", args, sent, res.Text())
+		}
+		params := `{"_meta":{"x":1},"arguments":` + args + `,"name":"s__t"}`
+		sent, _ := handed(t, k, tool.Call{Arguments: []byte(args), Params: []byte(params)})
+		if sent != `{"_meta":{"x":1},"arguments":`+want+`,"name":"s__t"}` {
+			t.Errorf("%s: params %s", args, sent)
+		}
+	}
+}
+
+func TestBadReferences(t *testing.T) {
+	k := &kept{value: func(ref call.Reference, _ int) ([]byte, error) {
+		return nil, &tool.Error{Kind: tool.NotFound, Text: "There is no stored result " + ref.ID}
+	}}
+	for args, want := range map[string]struct {
+		kind tool.Kind
+		text string
+	}{
+		`{"a":{"$handle":"h_1"}}`:            {tool.NotFound, "no stored result h_1."},
+		`{"a":{"$handle":"h_1","jpath":""}}`: {tool.Invalid, `may have "path" or "jq"`},
+		`{"a":{"$handle":"h_1","path":1}}`:   {tool.Invalid, `may have "path" or "jq"`},
+	} {
+		sent, res := handed(t, k, tool.Call{Arguments: []byte(args)})
+		if res.Kind != want.kind || !strings.Contains(res.Text(), want.text) || sent != "" {
+			t.Errorf("%s: %s %s", args, res.Kind, res.Text())
+		}
+	}
+}
+
+func TestReferencesShareABound(t *testing.T) {
+	var bounds []int
+	k := &kept{value: func(_ call.Reference, most int) ([]byte, error) {
+		bounds = append(bounds, most)
+		return []byte(`"expanded"`), nil
+	}}
+	handed(t, k, tool.Call{Arguments: []byte(`{"a":[{"$handle":"h_1"},{"$handle":"h_1"}]}`)})
+	if len(bounds) != 2 || bounds[0] != call.MaxExpanded || bounds[1] != call.MaxExpanded-10 {
+		t.Errorf("bounds %v", bounds)
+	}
+}
+
+func FuzzReferences(f *testing.F) {
+	for _, s := range []string{`{"a":{"$handle":"h_1"}}`, `[[{"$handle":"h_"}]]`, `}{"$handle"`, `{"$handle":{"$handle":"h_1"}}`, `{"a":]"$handle"`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, args string) {
+		k := &kept{value: func(call.Reference, int) ([]byte, error) { return []byte("1"), nil }}
+		handed(t, k, tool.Call{Arguments: []byte(args)})
+	})
+}
