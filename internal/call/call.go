@@ -41,6 +41,8 @@ type Options struct {
 	// Timeout bounds a call whose caller and tool say nothing; MaxTimeout bounds
 	// what progress can make of it. 0 is 900 s and 1 h.
 	Timeout, MaxTimeout time.Duration
+	// Rules say what must not be reached; nil forbids nothing.
+	Rules Rules
 	// Retry says how calls are repeated that failed on their way.
 	Retry Retry
 	// Health returns what is known of a server without asking it. Nil knows nothing.

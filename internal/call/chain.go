@@ -14,6 +14,7 @@ type stage func(o *Options, next Handler) Handler
 //	resolve   finds the tool that is meant
 //	handles   puts stored results in the place of references among the arguments
 //	repair    holds arguments against the schema, and mends those that leave one reading
+//	rules     looks for what must not be reached, in the final arguments of whatever tool it has become
 //	authorize decides on the final arguments
 //	ledger    answers a call that was carried out already, to whom may call
 //	admit     limits what runs at once
@@ -26,6 +27,7 @@ var stages = []stage{
 	resolve,
 	handles,
 	repair,
+	rules,
 	authorize,
 	ledger,
 	admit,
