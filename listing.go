@@ -120,26 +120,38 @@ func (g *Gateway) Find(ctx context.Context, words string, limit int) ([]Match, e
 
 // An Offer is all that the pool offers at one moment, under flat names of the
 // form server__tool, as protocols without servers need them. It never changes.
-type Offer struct{ snap *catalog.Snapshot }
+type Offer struct {
+	snap *catalog.Snapshot
+	own  *tool.Tool // reads long results
+}
 
 // Offer returns the offer as it is now, after waiting for servers as Tools does.
 func (g *Gateway) Offer(ctx context.Context) (Offer, error) {
 	g.settle(ctx, g.members)
-	return Offer{g.catalog.Snapshot()}, context.Cause(ctx)
+	return g.Offered(), context.Cause(ctx)
 }
 
 // Offered returns the offer as it is now, without waiting for anything.
-func (g *Gateway) Offered() Offer { return Offer{g.catalog.Snapshot()} }
+func (g *Gateway) Offered() Offer { return Offer{g.catalog.Snapshot(), g.long.tool} }
 
 // All calls yield for each tool with its flat name, in the order of the
-// configuration. It is a range function.
+// configuration, and at last for the one that reads long results, where there can
+// be any. It is a range function.
 func (o Offer) All(yield func(name string, t *tool.Tool) bool) {
 	for _, t := range o.snap.Tools() {
 		if !yield(o.snap.AliasOf(t), t) {
 			return
 		}
 	}
+	if canCut(o.snap) {
+		yield(o.own.Name, o.own)
+	}
 }
 
 // Lookup returns the tool of a flat name.
-func (o Offer) Lookup(name string) (*tool.Tool, bool) { return o.snap.Alias(name) }
+func (o Offer) Lookup(name string) (*tool.Tool, bool) {
+	if name == o.own.Name {
+		return o.own, true
+	}
+	return o.snap.Alias(name)
+}

@@ -98,11 +98,17 @@ type Gateway struct {
 	byName  map[string]*member
 	pipeline
 	events broadcast
+	long   longResults
 
+	background
+	close func() error // once
+}
+
+// background is what runs beside calls.
+type background struct {
 	closing context.Context // ends in-process servers
 	cancel  context.CancelFunc
 	tasks   sync.WaitGroup
-	close   func() error // once
 }
 
 // Open reads the configuration and opens the pool. With Options.Start the servers
@@ -129,11 +135,13 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	if err := (maker{g}).fill(); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
+	g.openResults()
 	g.pipeline = newPipeline(cfg.Gateway.Admission, call.Options{
 		Admission: newAdmission(cfg),
 		Catalog:   view{g}, Send: g.send, Record: g.keep, NewID: record.NewID,
 		Check:   newSchemas(o.Logger).check,
 		Timeout: cfg.Gateway.CallTimeout, MaxTimeout: cfg.Gateway.MaxCallTimeout, Logger: o.Logger,
+		Keeper: keeper{g},
 	})
 	if !o.Start {
 		return g, nil
@@ -198,7 +206,7 @@ func (g *Gateway) shutdown() error {
 	g.cancel()
 	g.tasks.Wait()
 	g.events.close()
-	return errors.Join(errors.Join(errs...), g.spawner.Close())
+	return errors.Join(errors.Join(errs...), g.spawner.Close(), g.long.close())
 }
 
 // version returns the version of this module in the running program.
