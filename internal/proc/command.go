@@ -31,6 +31,11 @@ type Command struct {
 	// does not return from it holds up the child.
 	OnStderr func(line string)
 
+	// Limits bound what the tree may use, and Confine what it may reach. Nil
+	// confines nothing.
+	Limits  Limits
+	Confine *Confinement
+
 	// StdinGrace is how long Stop waits after it has closed standard input,
 	// TermGrace how long after it has asked to terminate. 0 is 1 s and 3 s;
 	// less than 0 is no wait.
@@ -48,6 +53,7 @@ type launch struct {
 	argv []string
 	mark string
 	attr os.ProcAttr
+	cage *cage
 
 	stdinGrace, termGrace time.Duration
 }
@@ -83,7 +89,11 @@ func (c *Command) process(s *Spawner, mark string) (*Process, error) {
 		killing:  newEvent(),
 		gone:     make(chan struct{}),
 	}
+	if p.launch.cage, err = s.newCage(c, &p.launch); err != nil {
+		return nil, err
+	}
 	if err := p.open(c); err != nil {
+		p.launch.cage.close()
 		return nil, err
 	}
 	return p, nil
@@ -111,6 +121,7 @@ func (p *Process) open(c *Command) error {
 // discard closes our ends of the pipes of a process that was never started.
 func (p *Process) discard() {
 	closeAll([]*os.File{p.stdin, p.stdout, p.stderr.file})
+	p.launch.cage.close()
 }
 
 // check refuses what the operating system would refuse without a reason.

@@ -45,7 +45,19 @@
 // change how the rest of the program reaps), PID namespaces and cgroups (not
 // to be had without privileges in an ordinary container).
 //
-// # Limits
+// # Limits and confinement
+//
+// A Command may bound what its tree uses, by a cgroup of version 2 or 1 where one
+// can be made and else by what a process can set for itself. A small shell joins
+// the cgroup, lowers the limits and becomes the program, so nothing of it runs
+// outside them.
+//
+// It may also confine what the tree reaches, by Landlock and seccomp. Both belong
+// to a thread and are inherited by what it forks: so a thread of its own takes
+// them on, forks the child, and ends with it. No helper program is needed, and
+// nothing else of this process is confined.
+//
+// # What is not covered
 //
 // Exactly the children started here are reaped. Where this process is process 1
 // of a container, orphans of a tree become its children and stay as zombies
@@ -174,6 +186,16 @@ func (s *Spawner) Start(ctx context.Context, c Command) (*Process, error) {
 
 // fork runs p on the thread that forks, and tells the guard.
 func (s *Spawner) fork(p *Process) error {
+	if p.launch.cage.confined() {
+		if err := s.forkConfined(p); err != nil {
+			return err
+		}
+		s.requests <- func(g *guard) {
+			g.add(p.tree.id())
+			g.ensure()
+		}
+		return nil
+	}
 	forked := make(chan error)
 	s.requests <- func(g *guard) {
 		err := p.fork()
@@ -187,6 +209,25 @@ func (s *Spawner) fork(p *Process) error {
 			g.ensure()
 		}
 	}
+	return <-forked
+}
+
+// forkConfined runs p from a thread of its own, which takes on what confines the
+// child and is never used for anything else. It stays as long as the child does,
+// because Linux kills a child when the thread that forked it ends.
+func (s *Spawner) forkConfined(p *Process) error {
+	forked := make(chan error)
+	s.tasks.Go(func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
+		err := p.launch.cage.enter()
+		if err == nil {
+			err = p.fork()
+		}
+		forked <- err
+		if err == nil {
+			<-p.reaped
+		}
+	})
 	return <-forked
 }
 

@@ -78,7 +78,7 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 func (p *Process) Ended() <-chan struct{} { return p.reaped }
 
 // Exit says how the direct child ended: "exit status 3", or "killed by signal
-// 9 (killed)". It is empty before Done is closed.
+// 9 (killed)", and which of its limits the tree had reached. It is empty before Done is closed.
 func (p *Process) Exit() string {
 	select {
 	case <-p.done:
@@ -147,6 +147,7 @@ func (p *Process) watch() {
 			tasks.Wait()
 		}
 		p.tree.close()
+		p.launch.cage.close()
 		p.spawner.forget(p)
 		close(p.gone)
 	})
@@ -156,6 +157,9 @@ func (p *Process) watch() {
 func (p *Process) reap() {
 	state, err := p.os.Wait()
 	p.exit = describe(state, err)
+	if why := p.launch.cage.verdict(); why != "" {
+		p.exit += ": " + why
+	}
 	close(p.reaped)
 	p.stderr.drain()
 	close(p.done)

@@ -26,6 +26,7 @@ func roles() map[string]role {
 		"say":      say,
 	}
 	maps.Copy(all, systemRoles())
+	maps.Copy(all, limitRoles())
 	return all
 }
 

@@ -33,6 +33,9 @@ func (s *Server) tend(ctx context.Context, l *link) error {
 		ticks = ticker.C
 	}
 	mute := false // it does not answer pings
+	// Many servers answer nothing while they work on a call. Silence then means
+	// something only after a call has not ended in its time.
+	doubted := false
 	for silent := 0; silent < maxSilent; {
 		select {
 		case <-l.client.Done():
@@ -44,13 +47,11 @@ func (s *Server) tend(ctx context.Context, l *link) error {
 			if every <= 0 {
 				continue
 			}
+			doubted = true
 		}
-		if time.Since(time.Unix(0, l.heard.Load())) < every {
-			silent = 0 // calls are answered: there is nothing to find out
-			continue
-		}
-		if s.answers(ctx, l, &mute) {
-			silent = 0
+		answersCalls := time.Since(time.Unix(0, l.heard.Load())) < every
+		if answersCalls || l.use.busy() && !doubted || s.answers(ctx, l, &mute) {
+			silent, doubted = 0, false
 			continue
 		}
 		silent++

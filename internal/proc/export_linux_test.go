@@ -1,0 +1,11 @@
+package proc
+
+// GroupBase returns the folder below which a cgroup would be made.
+func GroupBase(self, mounts, controller string) (string, error) {
+	all, err := hierarchies(self, mounts)
+	if err != nil {
+		return "", err
+	}
+	dir, _, err := baseOf(all, controller)
+	return dir, err
+}
