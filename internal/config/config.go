@@ -60,6 +60,12 @@ type Source struct {
 	Env []string
 	// Bundled are the names that `bundled:` may give; nil leaves them unchecked.
 	Bundled []string
+	// Rules are the names of the content rules that hold unless `content_rules:`
+	// says otherwise; nil leaves them unchecked.
+	Rules []string
+	// CheckAddress tells what is wrong with an address of a content rule, in words
+	// that read on after it; nil leaves them unchecked.
+	CheckAddress func(pattern string) error
 }
 
 // A Config is all that the files say, validated, with the defaults filled in.
@@ -81,6 +87,10 @@ type Config struct {
 	// Fallbacks are the tools that stand in for others, in the order of the files.
 	// The first one for a tool counts.
 	Fallbacks []Fallback
+
+	// ContentRules are what the files say of addresses that must not be reached, in
+	// their order. Names are unique.
+	ContentRules []ContentRule
 
 	FailSilently bool // false: a required server that failed stops the start
 	Strict       bool // true: a broken entry is an error of the whole

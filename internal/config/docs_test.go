@@ -59,11 +59,12 @@ func TestManualKeys(t *testing.T) {
 	// A key that nobody knows makes Load name those that it knows.
 	const unknown = "qqqqqqqqqqqqqqqqqqqqqqqq: 1"
 	tests := map[string]string{
-		"Top level": "version: 1\n" + unknown + "\n",
-		"Servers":   "version: 1\nservers: {a: {command: x, " + unknown + "}}\n",
-		"Tools":     "version: 1\nservers: {a: {command: x}}\ntools: {a/b: {" + unknown + "}}\n",
-		"Gateway":   "version: 1\ngateway: {" + unknown + "}\n",
-		"Store":     "version: 1\nstore: {" + unknown + "}\n",
+		"Top level":     "version: 1\n" + unknown + "\n",
+		"Servers":       "version: 1\nservers: {a: {command: x, " + unknown + "}}\n",
+		"Tools":         "version: 1\nservers: {a: {command: x}}\ntools: {a/b: {" + unknown + "}}\n",
+		"Content rules": "version: 1\ncontent_rules: {a: {addresses: [a.example], " + unknown + "}}\n",
+		"Gateway":       "version: 1\ngateway: {" + unknown + "}\n",
+		"Store":         "version: 1\nstore: {" + unknown + "}\n",
 	}
 	for heading, yaml := range tests {
 		t.Run(heading, func(t *testing.T) {

@@ -19,9 +19,10 @@ const maxServers = 1000
 // entries, and with `strict: true` every mistake. It is safe for concurrent use.
 func Load(src Source) (*Config, error) {
 	l := &loader{
-		files:   files{env: environ(src.Env), secrets: make(map[string]bool)},
-		bundled: src.Bundled,
-		names:   make(map[string]*source.Node),
+		files:        files{env: environ(src.Env), secrets: make(map[string]bool)},
+		bundled:      src.Bundled,
+		builtInRules: src.Rules, checkAddress: src.CheckAddress,
+		names: make(map[string]*source.Node),
 	}
 	l.cfg, _ = defaults()
 	l.cfg.Path = src.Path
@@ -34,13 +35,15 @@ func Load(src Source) (*Config, error) {
 type loader struct {
 	files
 
-	bundled  []string
-	cfg      Config
-	entries  []*entry
-	names    map[string]*source.Node // the first entry of each name
-	warnings []source.Mistake
-	patterns []located // for checks when all servers are known
-	timeouts []limited // for checks when the gateway's limits are known
+	bundled      []string
+	builtInRules []string
+	checkAddress func(string) error
+	cfg          Config
+	entries      []*entry
+	names        map[string]*source.Node // the first entry of each name
+	warnings     []source.Mistake
+	patterns     []located // for checks when all servers are known
+	timeouts     []limited // for checks when the gateway's limits are known
 }
 
 type located struct {

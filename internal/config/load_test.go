@@ -29,7 +29,15 @@ var bundled = []string{"system", "reading", "docker"}
 // test's files write them.
 func load(t *testing.T, path string) (*config.Config, error) {
 	t.Helper()
-	return config.Load(config.Source{Path: path, Env: env, Bundled: bundled})
+	return config.Load(config.Source{
+		Path: path, Env: env, Bundled: bundled, Rules: []string{"huggingface"},
+		CheckAddress: func(pattern string) error {
+			if strings.Contains(pattern, ":") {
+				return errors.New("names a port")
+			}
+			return nil
+		},
+	})
 }
 
 // cases returns the paths below testdata/dir: files and folders, without those

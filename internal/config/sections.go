@@ -53,6 +53,7 @@ func (s sections) read() {
 	s.rules(o)
 	s.blacklist(o, "blacklist")
 	s.fallbacks(o)
+	s.contentRules(o)
 	s.refuseUnenforced(o)
 	o.refuse()
 }
@@ -109,7 +110,6 @@ var unenforced = []struct {
 	key   string
 	inert func(*source.Node) bool
 }{
-	{"content_rules", (*source.Node).Empty},
 	{"policy", (*source.Node).Empty},
 	{"skills", (*source.Node).Empty},
 	{"lazy", isOff},

@@ -57,7 +57,7 @@ var fetchers = []string{
 	"scrape", "crawl", "fetch", "http", "url", "curl", "wget", "download", "upload_from",
 	"browser", "browse", "navigate", "website", "webpage", "web_page", "open_page", "visit", "goto",
 	"read_file", "markdown", "extract", "transcribe", "screenshot", "send_request", "make_request",
-	"python", "javascript", "run_code", "run_command", "runcode", "runcommand", "execute", "exec_", "shell", "bash",
+	"python", "javascript", "run_code", "runcode", "command", "execute", "exec_", "shell", "bash",
 	"terminal", "sandbox", "code_interpreter", "notebook", "clone",
 }
 
