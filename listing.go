@@ -47,7 +47,7 @@ func (g *Gateway) Tools(ctx context.Context, o ListOptions) (tool.Listing, error
 			tools = []tool.Tool{}
 		}
 		out.Servers = append(out.Servers, tool.ServerTools{
-			Name: m.name, State: st.State, Error: stateError(st), Tools: tools,
+			Name: m.name, State: st.State, Error: stateError(st), RememberedAt: st.RememberedAt, Tools: tools,
 		})
 	}
 	return out, nil
@@ -62,14 +62,19 @@ func (g *Gateway) noServer(name string) error {
 }
 
 // settle starts members that have not been started and waits until none is
-// starting any more; for each at most listingWait from its start.
+// starting any more; for each at most listingWait from its start. It does not wait
+// for one whose tools are remembered, and starts one that is lazy only on its use.
 func (g *Gateway) settle(ctx context.Context, members []*member) {
 	var wg sync.WaitGroup
 	for _, m := range members {
-		if m.server == nil {
+		remembered := m.recalled.Load() != nil
+		if m.server == nil || remembered && m.lazy {
 			continue
 		}
 		m.server.Ensure()
+		if remembered {
+			continue
+		}
 		st := m.server.Status()
 		if st.State != tool.StateStarting && st.State != tool.StateInstalling {
 			continue
@@ -121,8 +126,9 @@ func (g *Gateway) Find(ctx context.Context, words string, limit int) ([]Match, e
 // An Offer is all that the pool offers at one moment, under flat names of the
 // form server__tool, as protocols without servers need them. It never changes.
 type Offer struct {
-	snap *catalog.Snapshot
-	own  *tool.Tool // reads long results
+	snap       *catalog.Snapshot
+	own        *tool.Tool // reads long results
+	remembered string     // names of servers, each on a line
 }
 
 // Offer returns the offer as it is now, after waiting for servers as Tools does.
@@ -132,7 +138,18 @@ func (g *Gateway) Offer(ctx context.Context) (Offer, error) {
 }
 
 // Offered returns the offer as it is now, without waiting for anything.
-func (g *Gateway) Offered() Offer { return Offer{g.catalog.Snapshot(), g.long.tool} }
+func (g *Gateway) Offered() Offer {
+	return Offer{g.catalog.Snapshot(), g.long.tool, g.memory.recalledNames()}
+}
+
+// Remembered returns the names of the servers whose tools in the offer are those
+// of an earlier run, since they have not listed them in this one yet.
+func (o Offer) Remembered() []string {
+	if o.remembered == "" {
+		return nil
+	}
+	return strings.Split(o.remembered, "\n")
+}
 
 // All calls yield for each tool with its flat name, in the order of the
 // configuration, and at last for the one that reads long results, where there can

@@ -7,12 +7,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/catalog"
 	"github.com/tenon-mcp/tenon/internal/config"
+	"github.com/tenon-mcp/tenon/internal/listcache"
 	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/internal/upstream"
 	"github.com/tenon-mcp/tenon/tool"
@@ -33,6 +35,9 @@ type member struct {
 	required bool
 	timeout  time.Duration
 	meta     map[string]tool.Meta // of a bundled server
+
+	listKey  string                         // of its list on disk; empty where none is kept
+	recalled atomic.Pointer[listcache.Kept] // set while its tools are those of an earlier run
 }
 
 // await waits until the member's tools are known. The error says why they will
@@ -49,7 +54,11 @@ func (m *member) status() tool.ServerStatus {
 	if m.err != nil {
 		return tool.ServerStatus{Name: m.name, State: tool.StateFailed, Reason: tool.Flatten(m.err), Since: m.since}
 	}
-	return m.server.Status()
+	st := m.server.Status()
+	if kept := m.recalled.Load(); kept != nil {
+		st.Tools, st.RememberedAt = len(kept.Tools), &kept.At
+	}
+	return st
 }
 
 // A maker makes the members of a gateway.
@@ -86,7 +95,9 @@ func (k maker) fill() error {
 		if m.err != nil {
 			k.log.Warn("server entry is broken", "server", m.name, "error", m.err)
 		}
+		k.recall(&k.cfg.Servers[i], m)
 	}
+	k.nameRecalled()
 	return k.functions()
 }
 
@@ -209,8 +220,18 @@ func toolsOf(ctx context.Context, srv *mcp.Server) ([]json.RawMessage, error) {
 	return tools, nil
 }
 
-// listed takes the tools of a member into the catalog.
+// listed takes the tools that a member has listed into the catalog, and into the
+// memory of the next start.
 func (k maker) listed(m *member, raw []json.RawMessage) {
+	k.remember(m, raw)
+	if k.offer(m, raw) {
+		k.events.send(Event{Kind: ToolsChanged, Server: m.name})
+	}
+}
+
+// offer takes the tools of a member into the catalog, and reports whether the
+// offer is now another one.
+func (k maker) offer(m *member, raw []json.RawMessage) (changed bool) {
 	tools := make([]tool.Tool, 0, len(raw))
 	for i, r := range raw {
 		t, err := catalog.Parse(r)
@@ -224,9 +245,7 @@ func (k maker) listed(m *member, raw []json.RawMessage) {
 	for _, d := range dropped {
 		k.log.Warn("tool is left out", "server", m.name, "tool", d.Name, "error", d.Reason)
 	}
-	if changed {
-		k.events.send(Event{Kind: ToolsChanged, Server: m.name})
-	}
+	return changed
 }
 
 func (k maker) changed(server string) {

@@ -42,6 +42,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/internal/record"
+	"github.com/tenon-mcp/tenon/internal/rules"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -99,6 +100,7 @@ type Gateway struct {
 	pipeline
 	events broadcast
 	long   longResults
+	memory memory
 
 	background
 	close func() error // once
@@ -123,6 +125,10 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
+	content, err := contentRules(cfg.ContentRules)
+	if err != nil {
+		return nil, err
+	}
 	secrets := newMasker(cfg.Secrets)
 	o.Logger = slog.New(maskingHandler{o.Logger.Handler(), secrets})
 	g := &Gateway{
@@ -132,6 +138,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	}
 	g.close = sync.OnceValue(g.shutdown)
 	g.closing, g.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	g.openMemory()
 	if err := (maker{g}).fill(); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
@@ -141,8 +148,9 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 		Catalog:   view{g}, Send: g.send, Record: g.keep, NewID: record.NewID,
 		Check:   newSchemas(o.Logger).check,
 		Timeout: cfg.Gateway.CallTimeout, MaxTimeout: cfg.Gateway.MaxCallTimeout, Logger: o.Logger,
-		Keeper: keeper{g},
+		Rules: content, Keeper: keeper{g},
 	})
+	g.content = content
 	if !o.Start {
 		return g, nil
 	}
@@ -170,7 +178,9 @@ func (o *Options) load() (*config.Config, error) {
 	if o.Config == "" {
 		return config.BuiltIn(keyless), nil
 	}
-	return config.Load(config.Source{Path: o.Config, Env: o.Env, Bundled: names})
+	return config.Load(config.Source{
+		Path: o.Config, Env: o.Env, Bundled: names, Rules: builtInRules(), CheckAddress: rules.CheckAddress,
+	})
 }
 
 // requireStarted waits for the required servers where the configuration wants

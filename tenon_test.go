@@ -49,7 +49,7 @@ func open(t testing.TB, o tenon.Options) *tenon.Gateway {
 	if o.Bundled == nil {
 		o.Bundled = bundled()
 	}
-	o.Env = append(os.Environ(), o.Env...)
+	o.Env = append(append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir()), o.Env...)
 	g, err := tenon.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -115,6 +115,8 @@ type ServerStatus struct {
 	Stderr    string     `json:"stderr,omitempty"`  // the last of it
 	Running   int        `json:"running,omitempty"` // calls
 	Queued    int        `json:"queued,omitempty"`  // calls that wait for their turn
+	// RememberedAt is set while the tools are those of an earlier run.
+	RememberedAt *time.Time `json:"remembered_at,omitempty"`
 }
 
 // A Listing is what the pool offers to one caller, by server, in the order of
@@ -129,7 +131,10 @@ type ServerTools struct {
 	Name  string `json:"name"`
 	State State  `json:"state"`
 	Error string `json:"error,omitempty"`
-	Tools []Tool `json:"tools"`
+	// RememberedAt is set while Tools are those of an earlier run: when the server
+	// last gave them.
+	RememberedAt *time.Time `json:"remembered_at,omitempty"`
+	Tools        []Tool     `json:"tools"`
 }
 
 // MarshalJSON prints the tool as the listing shows it; schemas as they came.

@@ -50,6 +50,7 @@ func TestScripts(t *testing.T) {
 			env.Values[gateway{}] = &gateway{}
 			env.Setenv("GORACE", withoutPause)
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "user"))
+			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "cache"))
 			env.Setenv("AppData", filepath.Join(env.WorkDir, "user"))
 			return nil
 		},
@@ -173,7 +174,7 @@ func talk(ts *testscript.TestScript, _ bool, args []string) {
 // environment is what a script gives to a command that it does not run itself.
 func environment(ts *testscript.TestScript) []string {
 	var env []string
-	for _, key := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "AppData", "SystemRoot", "TENON_CONFIG", "TENON_SERVER_OPTIONS", "GORACE"} {
+	for _, key := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "AppData", "SystemRoot", "TENON_CONFIG", "TENON_SERVER_OPTIONS", "GORACE"} {
 		env = append(env, key+"="+ts.Getenv(key))
 	}
 	return env

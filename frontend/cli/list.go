@@ -150,6 +150,9 @@ func statusRows(status []tool.ServerStatus, now time.Time) [][]string {
 		if s.NextTry != nil {
 			reason += fmt.Sprintf(" (next try in %s)", max(s.NextTry.Sub(now), 0).Round(time.Second))
 		}
+		if s.RememberedAt != nil {
+			reason = strings.TrimSpace("tools as of " + s.RememberedAt.Local().Format(time.DateTime) + " " + reason)
+		}
 		if s.Running+s.Queued > 0 {
 			reason = fmt.Sprintf("%d running, %d waiting %s", s.Running, s.Queued, reason)
 		}

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 
 	tenon "github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
@@ -42,6 +43,12 @@ func render(offer tenon.Offer) *list {
 		size += len(t.Raw) + len(name) + 1
 	}
 	body := make([]byte, 0, size)
+	if names := offer.Remembered(); len(names) > 0 {
+		said, err := json.Marshal(names)
+		if err == nil {
+			body = append(append(append(body, `"_meta":{"tenon/remembered":`...), said...), "},"...)
+		}
+	}
 	body = append(body, `"tools":[`...)
 	for name, t := range offer.All {
 		raw, err := jsonrpc.Edit(t.Raw, jsonrpc.Field{Key: "name", Value: jsonrpc.Quote(nil, name)})

@@ -42,7 +42,7 @@ func front(t testing.TB, scripts map[string]upstreamtest.Script, more string) (*
 	if err := os.WriteFile(path, []byte(cfg+more), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	gw, err := tenon.Open(t.Context(), tenon.Options{Config: path, Env: os.Environ(), Start: true})
+	gw, err := tenon.Open(t.Context(), tenon.Options{Config: path, Env: append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir()), Start: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,6 +74,10 @@ type Config struct {
 	Path string // as in Source
 	Dir  string // the absolute folder that relative paths start from
 
+	// Files are the absolute paths of the files that were read, and of the folders
+	// that were looked through for some: what a change of the configuration is in.
+	Files []string `json:"-"`
+
 	// Servers are the entries in the order of the files. A broken one stays,
 	// with Err set and its fields as far as they could be read. Names are unique.
 	Servers []Server
@@ -118,6 +122,7 @@ type Gateway struct {
 	MaxCallTimeout  time.Duration // of any call, whatever its caller asks for
 	MemoryLimit     int64         // soft limit in bytes, as GOMEMLIMIT; 0 is none
 	GCPercent       int           // as GOGC; 0 leaves it alone
+	RememberTools   bool          // list the tools of the run before until a server has listed its own
 	Admission       Admission     `json:"-"`
 	Retry           Retry         // of calls
 }
@@ -189,6 +194,7 @@ func defaults() (Config, Server) {
 			MaxMessageBytes: 64 << 20,
 			CallTimeout:     900 * time.Second,
 			MaxCallTimeout:  time.Hour,
+			RememberTools:   true,
 			Admission: Admission{
 				MaxConcurrent: 1000, MaxQueue: 4000, MaxQueueBytes: 256 << 20,
 				MaxParallel: 6, MaxBatch: 10,

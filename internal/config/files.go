@@ -25,6 +25,7 @@ type files struct {
 	secrets  map[string]bool   // texts to hide
 	mistakes []source.Mistake  // outside server entries
 	opened   int
+	noted    map[string]bool   // absolute paths of files, and of folders that were looked through
 	stack    []string // files that are being read, outermost first
 }
 
@@ -46,8 +47,16 @@ func (f *files) newFile(path string) *source.File {
 	return source.NewFile(path, f.opened)
 }
 
+// note remembers a file or a folder that the configuration depends on.
+func (f *files) note(path string) {
+	if abs, err := filepath.Abs(path); err == nil {
+		f.noted[abs] = true
+	}
+}
+
 // read returns the bytes of a file, or why there are none.
 func (f *files) read(path string) ([]byte, error) {
+	f.note(path)
 	if f.opened > maxFiles {
 		return nil, fmt.Errorf("is one of more than %d files", maxFiles)
 	}

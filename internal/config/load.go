@@ -19,7 +19,7 @@ const maxServers = 1000
 // entries, and with `strict: true` every mistake. It is safe for concurrent use.
 func Load(src Source) (*Config, error) {
 	l := &loader{
-		files:        files{env: environ(src.Env), secrets: make(map[string]bool)},
+		files:        files{env: environ(src.Env), secrets: make(map[string]bool), noted: make(map[string]bool)},
 		bundled:      src.Bundled,
 		builtInRules: src.Rules, checkAddress: src.CheckAddress,
 		names: make(map[string]*source.Node),
@@ -171,6 +171,7 @@ func (l *loader) finish() (*Config, error) {
 	l.cfg.Broken = source.Problems(broken)
 	l.cfg.Warnings = source.Problems(l.warnings)
 	l.cfg.Secrets = l.allSecrets()
+	l.cfg.Files = slices.Sorted(maps.Keys(l.noted))
 	if l.cfg.Strict || len(l.mistakes) > 0 {
 		l.mistakes = append(l.mistakes, broken...)
 	}

@@ -123,6 +123,7 @@ func (t oneTools) folder(at *source.Node, dir string) {
 // files reads the YAML files of a folder by name. One that cannot be read is a
 // broken entry, so that it does not stop the others.
 func (t oneTools) files(at *source.Node, dir string) (tools []*entry, agents []*document) {
+	t.note(dir)
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		t.fail(at, reason(err).Error(), "")

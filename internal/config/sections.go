@@ -150,6 +150,7 @@ func (s sections) gateway(o *object) {
 	in.duration("max_call_timeout", time.Millisecond, maxTimeout, &g.MaxCallTimeout)
 	in.size("memory_limit", 32<<20, most, &g.MemoryLimit)
 	in.integer("gc_percent", 10, 1000, &g.GCPercent)
+	in.boolean("remember_tools", &g.RememberTools)
 	in.integer("max_concurrent", 0, maxCalls, &g.Admission.MaxConcurrent)
 	in.integer("max_queue", 0, maxCalls, &g.Admission.MaxQueue)
 	in.size("max_queue_bytes", least, most, &g.Admission.MaxQueueBytes)

@@ -1,0 +1,99 @@
+package tenon
+
+import (
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/tenon-mcp/tenon/internal/config"
+	"github.com/tenon-mcp/tenon/internal/listcache"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// memory is what a gateway remembers of the lists of its servers from one start
+// to the next. The zero value remembers nothing.
+type memory struct {
+	cache *listcache.Cache
+	names atomic.Pointer[string] // of the servers whose tools are remembered, joined
+}
+
+// openMemory opens the lists on disk, for a gateway that has a folder for them.
+func (g *Gateway) openMemory() {
+	dir := cacheDir(g.o.Env)
+	if dir == "" || !g.o.Start || !g.cfg.Gateway.RememberTools {
+		return
+	}
+	g.memory.cache = listcache.New(listcache.Options{Dir: filepath.Join(dir, "tenon", "tools")})
+	g.tasks.Go(func() {
+		if err := g.memory.cache.Prune(); err != nil {
+			g.log.Warn("old lists of tools cannot be removed", "error", err)
+		}
+	})
+}
+
+// listKey returns the key of what a server offers: all that decides it.
+func listKey(s *config.Server) string {
+	parts := []string{string(s.Transport), s.Command, s.Cwd, s.URL}
+	parts = append(parts, s.Args...)
+	for _, texts := range []map[string]tool.Secret{s.Env, s.Headers} {
+		parts = append(parts, "")
+		for _, k := range slices.Sorted(maps.Keys(texts)) {
+			parts = append(parts, k, texts[k].Reveal())
+		}
+	}
+	return listcache.Key(parts...)
+}
+
+// recall offers the tools that a server had when it last ran, until it says
+// itself what it has.
+func (k maker) recall(s *config.Server, m *member) {
+	if k.memory.cache == nil || m.err != nil || s.Bundled != "" {
+		return
+	}
+	m.listKey = listKey(s)
+	kept, ok := k.memory.cache.Get(m.listKey)
+	if !ok {
+		return
+	}
+	m.recalled.Store(&kept)
+	k.offer(m, kept.Tools)
+}
+
+// remember keeps the tools that a server has just listed.
+func (k maker) remember(m *member, tools []json.RawMessage) {
+	if m.recalled.Swap(nil) != nil {
+		k.nameRecalled()
+	}
+	if m.listKey == "" {
+		return
+	}
+	k.tasks.Go(func() {
+		if err := k.memory.cache.Put(m.listKey, tools); err != nil {
+			k.log.Warn("list of tools cannot be kept for the next start", "server", m.name, "error", err)
+		}
+	})
+}
+
+// nameRecalled notes which members' tools are remembered.
+func (k maker) nameRecalled() {
+	var names []string
+	for _, m := range k.members {
+		if m.recalled.Load() != nil {
+			names = append(names, m.name)
+		}
+	}
+	joined := strings.Join(names, "\n")
+	k.memory.names.Store(&joined)
+}
+
+// recalledNames returns the names of the servers whose tools are remembered, each
+// on a line.
+func (r *memory) recalledNames() string {
+	if names := r.names.Load(); names != nil {
+		return *names
+	}
+	return ""
+}
