@@ -1,0 +1,4 @@
+package fetch
+
+// Text is text, for tests.
+var Text = text
