@@ -154,7 +154,7 @@ func (a *Admission) take(k Ask, key sole) (*lane, *waiter, error) {
 	l := a.lane(k.Server)
 	line, taken := a.held[key]
 	taken = taken && k.Exclusive
-	if !taken && l.queue.first == nil && l.limits.room(l.running) && a.all.room(a.running) {
+	if !taken && l.limits.room(l.running) && a.all.room(a.running) { // so none waits before it: see dispatch
 		if k.Exclusive {
 			a.held[key] = waiters{}
 		}

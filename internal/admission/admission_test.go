@@ -373,6 +373,39 @@ func TestEndInTheQueue(t *testing.T) {
 	}
 }
 
+// TestAdmittedAsItGivesUp: a call that gets its place in the moment in which it
+// gives up hands it on.
+func TestAdmittedAsItGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limits := admission.Limits{Concurrent: 1, Queue: 10}
+		a := admission.New(limits, func(string) admission.Limits { return limits })
+		for _, k := range []admission.Ask{{Server: "s"}, {Server: "s", Exclusive: true}} {
+			for range 500 { // it depends on who is first
+				place, err := a.Enter(t.Context(), k)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				var wg sync.WaitGroup
+				for _, ctx := range []context.Context{ctx, t.Context()} {
+					wg.Go(func() {
+						if place, err := a.Enter(ctx, k); err == nil {
+							place.Leave()
+						}
+					})
+					synctest.Wait()
+				}
+				cancel()
+				place.Leave()
+				wg.Wait()
+				if running, queued := a.Load("s"); running != 0 || queued != 0 {
+					t.Fatalf("%d run and %d wait", running, queued)
+				}
+			}
+		}
+	})
+}
+
 // TestExclusiveTool: a tool that is declared so never overlaps with itself in a
 // session, and does in others.
 func TestExclusiveTool(t *testing.T) {
