@@ -10,6 +10,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/record"
+	"github.com/tenon-mcp/tenon/internal/rules"
 	"github.com/tenon-mcp/tenon/internal/upstream"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -61,6 +62,7 @@ type pipeline struct {
 	run       func(ctx context.Context, c tool.Call) *tool.Result
 	batch     func(ctx context.Context, calls []tool.Call) []*tool.Result
 	admission *admission.Admission
+	content   *rules.Rules
 }
 
 // newPipeline returns the pipeline of these stages.
