@@ -3,6 +3,7 @@ module github.com/tenon-mcp/tenon
 go 1.26.0
 
 require (
+	code.dny.dev/ssrf v0.3.0
 	github.com/blevesearch/snowballstem v0.9.0
 	github.com/goccy/go-yaml v1.19.2
 	github.com/google/go-cmp v0.7.0
@@ -26,7 +27,6 @@ require (
 )
 
 require (
-	code.dny.dev/ssrf v0.3.0
 	github.com/ebitengine/purego v0.11.2 // indirect
 	github.com/go-ole/go-ole v1.2.6 // indirect
 	github.com/google/uuid v1.6.0 // indirect
