@@ -33,18 +33,24 @@ type Options struct {
 	Send func(ctx context.Context, r *Request, params []byte) (tool.Bytes, error)
 	// Record takes each finished call.
 	Record func(r *Request, res *tool.Result)
-	// Check holds the arguments of a call, as JSON, against the tool's schema. It must
-	// not block. Nil checks nothing.
-	Check func(t *tool.Tool, args []byte) Checked
 	// NewID returns the id of a new call.
 	NewID func() string
 	// Timeout bounds a call whose caller and tool say nothing; MaxTimeout bounds
 	// what progress can make of it. 0 is 900 s and 1 h.
 	Timeout, MaxTimeout time.Duration
+	// Check holds the arguments of a call, as JSON, against the tool's schema. It must
+	// not block. Nil checks nothing.
+	Check func(t *tool.Tool, args []byte) Checked
 	// Rules say what must not be reached; nil forbids nothing.
 	Rules Rules
 	// Retry says how calls are repeated that failed on their way.
 	Retry Retry
+	// Fallbacks are the tools that stand in for others. The first one for a tool
+	// counts; the one for pages is behind them.
+	Fallbacks []Fallback
+	// Fetch reads a page as text; refuse is asked before each address that it
+	// requests. Nil leaves that out.
+	Fetch func(ctx context.Context, url string, refuse func(url string) error) (text string, err error)
 	// Health returns what is known of a server without asking it. Nil knows nothing.
 	Health func(server string) Health
 	// Readers returns the names of the tools of a server that only read, for the

@@ -10,7 +10,7 @@ type stage func(o *Options, next Handler) Handler
 //	record    is outermost: denied and misnamed calls are kept too
 //	shape     sees every answer, errors too
 //	deadline  is one for the whole call, whatever happens within
-//	fallback  (not in this version) is outside authorize: a substitute is authorised like any other
+//	fallback  is outside authorize: a substitute is authorised like any other
 //	resolve   finds the tool that is meant
 //	handles   puts stored results in the place of references among the arguments
 //	repair    holds arguments against the schema, and mends those that leave one reading
@@ -24,6 +24,7 @@ var stages = []stage{
 	record,
 	shape,
 	deadline,
+	fallback,
 	resolve,
 	handles,
 	repair,

@@ -92,8 +92,11 @@ func (c *clock) lower(d time.Duration) {
 	if c.fixed || d <= 0 {
 		return
 	}
+	c.mu.Lock()
+	share := c.limit
+	c.mu.Unlock()
 	if c.whole != nil && d > c.whole.left() {
-		c.whole.lower(d) // a tool that takes long by its nature gets its time
+		c.whole.lower(d + share) // a tool that takes long by its nature gets its time, and leaves some
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

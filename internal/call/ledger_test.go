@@ -240,7 +240,9 @@ func TestLedgerIsBounded(t *testing.T) {
 func TestLedgerKeepsTheWhole(t *testing.T) {
 	s := &script{}
 	run := call.New(s.options(tool.Meta{MaxResultChars: 10}, func(o *call.Options) {
-		o.Send = func(context.Context, *call.Request, []byte) (tool.Bytes, error) { return text(strings.Repeat("y", 50)), nil }
+		o.Send = func(context.Context, *call.Request, []byte) (tool.Bytes, error) {
+			return text(strings.Repeat("y", 50)), nil
+		}
 	}))
 	first, second := run(t.Context(), keyed("k", "")), run(t.Context(), keyed("k", ""))
 	if first.Text() != second.Text() || !strings.Contains(second.Text(), "10 of 50") {

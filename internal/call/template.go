@@ -1,0 +1,105 @@
+package call
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// A template makes the arguments of one tool out of those of another. It is a JSON
+// value in whose texts ${arguments.NAME} stands for an argument.
+type template struct{ root any }
+
+// absent is what an argument that the call does not have leaves behind; it is left
+// out of the object or the list around it.
+type absent struct{}
+
+// reference is what stands for an argument, or writes "${" itself.
+var reference = regexp.MustCompile(`\$\$\{|\$\{arguments\.([^{}]+)\}`)
+
+// parseTemplate reads a JSON object; nil where there is none. One that is broken
+// gives what Open's reader of the configuration has refused: nothing.
+func parseTemplate(text json.RawMessage) *template {
+	if len(text) == 0 {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var t template
+	if d.Decode(&t.root) != nil {
+		return nil
+	}
+	return &t
+}
+
+// with returns the arguments made of args.
+func (t *template) with(args json.RawMessage) (json.RawMessage, error) {
+	var values map[string]json.RawMessage
+	if len(bytes.TrimSpace(args)) > 0 {
+		if err := json.Unmarshal(args, &values); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(fill(t.root, values))
+}
+
+func fill(v any, args map[string]json.RawMessage) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, member := range v {
+			if filled := fill(member, args); filled != (absent{}) {
+				out[k] = filled
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, 0, len(v))
+		for _, member := range v {
+			if filled := fill(member, args); filled != (absent{}) {
+				out = append(out, filled)
+			}
+		}
+		return out
+	case string:
+		return fillText(v, args)
+	}
+	return v
+}
+
+// fillText returns an argument as it is where the text is nothing else, and its
+// text within another text.
+func fillText(text string, args map[string]json.RawMessage) any {
+	refs := reference.FindAllStringSubmatchIndex(text, -1)
+	if len(refs) == 1 && refs[0][0] == 0 && refs[0][1] == len(text) && refs[0][2] >= 0 {
+		value, ok := args[text[refs[0][2]:refs[0][3]]]
+		if !ok {
+			return absent{}
+		}
+		return value
+	}
+	var b strings.Builder
+	end := 0
+	for _, m := range refs {
+		b.WriteString(text[end:m[0]])
+		end = m[1]
+		if m[2] < 0 {
+			b.WriteString("${")
+			continue
+		}
+		b.WriteString(plain(args[text[m[2]:m[3]]]))
+	}
+	b.WriteString(text[end:])
+	return b.String()
+}
+
+// plain returns a JSON value as it reads within a text.
+func plain(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	return fmt.Sprintf("%s", value)
+}
