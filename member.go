@@ -3,6 +3,7 @@ package tenon
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -36,6 +37,7 @@ type member struct {
 	timeout  time.Duration
 	meta     map[string]tool.Meta // of a bundled server
 
+	tools    []json.RawMessage              // as it listed them last; guarded by Gateway.offering
 	listKey  string                         // of its list on disk; empty where none is kept
 	recalled atomic.Pointer[listcache.Kept] // set while its tools are those of an earlier run
 }
@@ -61,8 +63,11 @@ func (m *member) status() tool.ServerStatus {
 	return st
 }
 
-// A maker makes the members of a gateway.
-type maker struct{ *Gateway }
+// A maker makes the members of a pool.
+type maker struct {
+	*Gateway
+	*pool
+}
 
 // fill makes the members and the catalog.
 func (k maker) fill() error {
@@ -97,7 +102,6 @@ func (k maker) fill() error {
 		}
 		k.recall(&k.cfg.Servers[i], m)
 	}
-	k.nameRecalled()
 	return k.functions()
 }
 
@@ -106,9 +110,10 @@ func (k maker) server(s *config.Server, m *member) (*upstream.Server, error) {
 	o := upstream.Options{
 		Name: s.Name, Isolation: upstream.Isolation(s.Isolation), Transport: string(s.Transport),
 		StartTimeout: s.StartTimeout, Retries: s.Retries, RetryDelay: s.RetryDelay, IdleTimeout: s.IdleTimeout,
+		MaxSessions: s.Care.MaxSessions, InstallTimeout: s.Care.InstallTimeout, HealthCheck: s.Care.HealthCheck,
 		MaxMessage: k.cfg.Gateway.MaxMessageBytes, Spawner: k.spawner,
 		ClientName: "tenon", ClientVersion: version(), Keep: k.o.Start,
-		Listed: func(tools []json.RawMessage) { k.listed(m, tools) }, Changed: func() { k.changed(m.name) },
+		Listed: func(tools []json.RawMessage) { k.Gateway.listed(m, tools) }, Changed: func() { k.changed(m.name) },
 		Logger: k.log, Mask: k.secrets.mask,
 	}
 	switch {
@@ -128,7 +133,25 @@ func (k maker) server(s *config.Server, m *member) (*upstream.Server, error) {
 			o.Header.Set(k, v.Reveal())
 		}
 	}
+	if err := hold(&o, &s.Care); err != nil {
+		return nil, err
+	}
 	return upstream.New(o)
+}
+
+// hold gives a child its limits and its confinement.
+func hold(o *upstream.Options, c *config.Care) error {
+	switch {
+	case c.Limits == (config.Limits{}) && c.Confine == nil:
+		return nil
+	case o.Command == nil:
+		return errors.New("limits and confine cannot be enforced on a server that runs inside of this process")
+	}
+	o.Command.Limits = proc.Limits(c.Limits)
+	if c.Confine != nil {
+		o.Command.Confine = new(proc.Confinement(*c.Confine))
+	}
+	return nil
 }
 
 func reveal(env map[string]tool.Secret) map[string]string {
@@ -220,12 +243,21 @@ func toolsOf(ctx context.Context, srv *mcp.Server) ([]json.RawMessage, error) {
 	return tools, nil
 }
 
-// listed takes the tools that a member has listed into the catalog, and into the
-// memory of the next start.
-func (k maker) listed(m *member, raw []json.RawMessage) {
-	k.remember(m, raw)
-	if k.offer(m, raw) {
-		k.events.send(Event{Kind: ToolsChanged, Server: m.name})
+// listed takes the tools that a member has listed: into the memory of the next
+// start, and into the catalog where the member is in use.
+func (g *Gateway) listed(m *member, tools []json.RawMessage) {
+	g.remember(m, tools)
+	g.offering.Lock()
+	defer g.offering.Unlock()
+	m.tools = tools
+	p := g.pool.Load()
+	if p == nil || p.byName[m.name] != m {
+		return // its pool is being made, or was replaced
+	}
+	changed := maker{g, p}.offer(m, tools)
+	g.nameRecalled(p)
+	if changed {
+		g.events.send(Event{Kind: ToolsChanged, Server: m.name})
 	}
 }
 

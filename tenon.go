@@ -30,15 +30,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/tenon-mcp/tenon/internal/call"
-	"github.com/tenon-mcp/tenon/internal/catalog"
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/internal/record"
@@ -89,18 +87,17 @@ type Problem = config.Problem
 // A Gateway is an open pool. It is safe for concurrent use. Close it.
 type Gateway struct {
 	o       Options
-	cfg     *config.Config
 	log     *slog.Logger
 	secrets masker
 	spawner *proc.Spawner
-	catalog *catalog.Catalog
 	record  *record.Record
-	members []*member // in the order of the configuration
-	byName  map[string]*member
-	pipeline
-	events broadcast
-	long   longResults
-	memory memory
+	events  broadcast
+	long    longResults
+	memory  memory
+
+	pool      atomic.Pointer[pool] // the current one
+	offering  sync.Mutex           // held while a list of tools is offered, and while pools change
+	reloading chan struct{}        // has room for the one reload that may run
 
 	background
 	close func() error // once
@@ -133,7 +130,9 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	o.Logger = slog.New(maskingHandler{o.Logger.Handler(), secrets})
 	g := &Gateway{
 		o: o, cfg: cfg, log: o.Logger, secrets: secrets, byName: map[string]*member{},
-		spawner: proc.New(proc.Options{Logger: o.Logger}),
+		spawner: proc.New(proc.Options{
+			Logger: o.Logger, Rate: float64(cfg.Gateway.Spawning.Rate), MaxProcesses: cfg.Gateway.Spawning.MaxProcesses,
+		}),
 		record:  record.New(record.Options{}),
 	}
 	g.close = sync.OnceValue(g.shutdown)
@@ -183,40 +182,19 @@ func (o *Options) load() (*config.Config, error) {
 	})
 }
 
-// requireStarted waits for the required servers where the configuration wants
-// their failure to count.
-func (g *Gateway) requireStarted(ctx context.Context) error {
-	if g.cfg.FailSilently {
-		return nil
-	}
-	var errs []error
-	for _, m := range g.members {
-		if !m.required {
-			continue
-		}
-		if err := m.await(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("required server %s: %w", m.name, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // Close stops all servers and waits for them, side by side. Calls in flight fail.
 func (g *Gateway) Close() error { return g.close() }
 
 func (g *Gateway) shutdown() error {
-	var wg sync.WaitGroup
-	errs := make([]error, len(g.members))
-	for i, m := range g.members {
-		if m.server != nil {
-			wg.Go(func() { errs[i] = m.server.Close() })
-		}
+	g.reloading <- struct{}{} // for good: nothing is made any more
+	var err error
+	if p := g.pool.Load(); p != nil {
+		err = closeAll(p.members)
 	}
-	wg.Wait()
 	g.cancel()
 	g.tasks.Wait()
 	g.events.close()
-	return errors.Join(errors.Join(errs...), g.spawner.Close(), g.long.close())
+	return errors.Join(err, g.spawner.Close(), g.long.close())
 }
 
 // version returns the version of this module in the running program.
@@ -240,9 +218,9 @@ type Settings struct {
 
 // Settings returns the settings of the front ends.
 func (g *Gateway) Settings() Settings {
+	s := g.pool.Load().cfg.Gateway
 	return Settings{
-		Listen: g.cfg.Gateway.Listen, AllowedHosts: g.cfg.Gateway.AllowedHosts,
-		MaxBodyBytes: g.cfg.Gateway.MaxBodyBytes,
-		MemoryLimit:  g.cfg.Gateway.MemoryLimit, GCPercent: g.cfg.Gateway.GCPercent,
+		Listen: s.Listen, AllowedHosts: s.AllowedHosts, MaxBodyBytes: s.MaxBodyBytes,
+		MemoryLimit: s.MemoryLimit, GCPercent: s.GCPercent,
 	}
 }

@@ -124,6 +124,7 @@ type Gateway struct {
 	GCPercent       int           // as GOGC; 0 leaves it alone
 	RememberTools   bool          // list the tools of the run before until a server has listed its own
 	Admission       Admission     `json:"-"`
+	Spawning        Spawning      `json:"-"`
 	Retry           Retry         // of calls
 }
 
@@ -199,7 +200,8 @@ func defaults() (Config, Server) {
 				MaxConcurrent: 1000, MaxQueue: 4000, MaxQueueBytes: 256 << 20,
 				MaxParallel: 6, MaxBatch: 10,
 			},
-			Retry: Retry{Attempts: 3, Delay: 200 * time.Millisecond, MaxDelay: 5 * time.Second},
+			Spawning: Spawning{Rate: 50, MaxProcesses: 512},
+			Retry:    Retry{Attempts: 3, Delay: 200 * time.Millisecond, MaxDelay: 5 * time.Second},
 		},
 	}
 	server := Server{
@@ -211,6 +213,7 @@ func defaults() (Config, Server) {
 
 		MaxConcurrent: maxConcurrent,
 		MaxQueue:      maxQueue,
+		Care:          Care{HealthCheck: healthCheck},
 	}
 	return cfg, server
 }

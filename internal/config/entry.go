@@ -121,6 +121,7 @@ func (e *entry) life(o *object) {
 	e.server.MaxConcurrent = concurrent(e.server.Isolation)
 	o.integer("max_concurrent", 0, maxCalls, &e.server.MaxConcurrent)
 	o.integer("max_queue", 0, maxCalls, &e.server.MaxQueue)
+	e.care(o)
 }
 
 // check looks at what no single key shows, and fills in what follows from the
@@ -198,6 +199,9 @@ var belongs = []struct {
 	{"headers", []string{"url"}},
 	{"options", []string{"bundled"}},
 	{"in_process", []string{"bundled"}},
+	{"install_timeout", []string{"command"}},
+	{"limits", []string{"command", "bundled"}},
+	{"confine", []string{"command", "bundled"}},
 }
 
 // checkKeys refuses keys that would do nothing.

@@ -192,6 +192,19 @@ func (o *object) integer(name string, low, high int, dst *int) {
 	*dst = v
 }
 
+func (o *object) number(name string, low, high float64, dst *float64) {
+	n, text, ok := o.value(name, "a number", source.Int, source.Float)
+	if !ok {
+		return
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v >= low && v <= high) {
+		o.fail(n, fmt.Sprintf("%s wants a number from %v to %v, and holds %s", name, low, high, quoteOf(n, text)), "")
+		return
+	}
+	*dst = v
+}
+
 // duration reads 30s, 5m, 1h30m.
 func (o *object) duration(name string, low, high time.Duration, dst *time.Duration) {
 	n, text, ok := o.value(name, "a duration such as 30s or 5m", source.Text, source.Int, source.Float)

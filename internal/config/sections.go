@@ -156,6 +156,8 @@ func (s sections) gateway(o *object) {
 	in.size("max_queue_bytes", least, most, &g.Admission.MaxQueueBytes)
 	in.integer("max_parallel", 1, 1000, &g.Admission.MaxParallel)
 	in.integer("max_batch", 0, 1000, &g.Admission.MaxBatch)
+	in.integer("spawn_rate", 1, 10_000, &g.Spawning.Rate)
+	in.integer("max_processes", 1, 100_000, &g.Spawning.MaxProcesses)
 	retry(in, &g.Retry)
 	in.refuse()
 	if g.CallTimeout > g.MaxCallTimeout {

@@ -43,6 +43,8 @@ type Server struct {
 	MaxConcurrent int `json:"-"` // calls that run at once; 0 is no limit
 	MaxQueue      int `json:"-"` // calls that wait for that; 0 is none
 
+	Care Care `json:"-"` // of its process
+
 	// Err is set for a broken entry: an *Error with its problems.
 	Err error `json:"-"`
 
@@ -91,9 +93,12 @@ func (s Server) MarshalJSON() ([]byte, error) {
 		Timeout      string `json:"timeout,omitempty"`
 		IdleTimeout  string `json:"idle_timeout,omitempty"`
 
-		MaxConcurrent *int   `json:"max_concurrent,omitempty"`
-		MaxQueue      *int   `json:"max_queue,omitempty"`
-		Error         string `json:"error,omitempty"`
+		MaxConcurrent *int `json:"max_concurrent,omitempty"`
+		MaxQueue      *int `json:"max_queue,omitempty"`
+
+		shownCare
+
+		Error string `json:"error,omitempty"`
 	}{plain: plain(s.masked()), StartTimeout: short(s.StartTimeout), RetryDelay: short(s.RetryDelay)}
 	if s.Timeout > 0 {
 		v.Timeout = short(s.Timeout)
@@ -107,6 +112,7 @@ func (s Server) MarshalJSON() ([]byte, error) {
 	if s.MaxQueue != maxQueue {
 		v.MaxQueue = &s.MaxQueue
 	}
+	v.shownCare = s.Care.shown()
 	if s.Err != nil {
 		v.Error = s.Err.Error()
 	}
