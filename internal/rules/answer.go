@@ -32,20 +32,20 @@ func (r *Rules) Clean(t *tool.Tool, answer tool.Bytes) (cleaned tool.Bytes, note
 		return answer, "", ""
 	}
 	e := editor{rules: r, in: s.after, src: raw}
-	if e.result() != nil || len(e.edits) == 0 {
+	text, structured, err := e.result()
+	if err != nil || len(text)+len(structured) == 0 {
 		return answer, "", "" // what is no result has no links either
 	}
-	return tool.OneOf(e.apply()), r.note(e.edits), ""
+	e.edits = slices.Concat(text, structured)
+	return tool.OneOf(e.apply()), r.note(text, structured), ""
 }
 
-// note says how many links were taken out, by rule.
-func (r *Rules) note(edits []edit) string {
+// note says how many links were taken out, by rule. Text and structured content
+// say the same most often, so a link in both is one.
+func (r *Rules) note(text, structured []edit) string {
 	var parts []string
 	for i := range r.list {
-		n := 0
-		for _, e := range edits {
-			n += e.links[i]
-		}
+		n := max(count(text, i), count(structured, i))
 		if n == 1 {
 			parts = append(parts, fmt.Sprintf("1 link that rule %q forbids", r.list[i].Name))
 		} else if n > 1 {
@@ -53,6 +53,14 @@ func (r *Rules) note(edits []edit) string {
 		}
 	}
 	return "removed " + strings.Join(parts, " and ")
+}
+
+func count(edits []edit, rule int) int {
+	n := 0
+	for _, e := range edits {
+		n += e.links[rule]
+	}
+	return n
 }
 
 // An edit replaces src[start:end].

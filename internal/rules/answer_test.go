@@ -50,6 +50,7 @@ func TestLinksAreTakenOut(t *testing.T) {
 		{"upper case", said("HTTPS://HUGGINGFACE.CO/DATASETS/X"), said("[removed by rule huggingface]"), 1},
 		{"a text that is no JSON after all", said(`[1] ` + link), said(`[1] [removed by rule huggingface]`), 1},
 		{"linked resources", `{"content":[{"type":"resource_link","name":"a","uri":"` + link + `"},{"type":"text","text":"b"}]}`, `{"content":[{"type":"text","text":"b"}]}`, 1},
+		{"in both forms it is one", `{"content":[{"type":"text","text":"` + link + `"}],"structuredContent":["` + link + `"]}`, `{"content":[{"type":"text","text":"[removed by rule huggingface]"}],"structuredContent":[]}`, 1},
 		{"an error is an answer too", `{"isError":true,"content":[{"type":"text","text":"not ` + link + `"}]}`, `{"isError":true,"content":[{"type":"text","text":"not [removed by rule huggingface]"}]}`, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -7,20 +7,24 @@ import (
 
 var errSyntax = errors.New("not the JSON that was expected")
 
-// result edits a CallToolResult: its structured content as a value, and each
-// block of its content. All else is left alone.
-func (e *editor) result() error {
-	_, err := e.object(e.space(0), func(key string, at int) (int, error) {
+// result returns the edits of a CallToolResult: of each block of its content, and
+// of its structured content as a value. All else is left alone.
+func (e *editor) result() (text, structured []edit, err error) {
+	_, err = e.object(e.space(0), func(key string, at int) (end int, err error) {
 		switch {
 		case key == "structuredContent":
-			end, _, err := e.value(at, false)
-			return end, err
+			end, _, err = e.value(at, false)
+			structured = append(structured, e.edits...)
 		case key == "content" && at < len(e.src) && e.src[at] == '[':
-			return e.list(at, e.block)
+			end, err = e.list(at, e.block)
+			text = append(text, e.edits...)
+		default:
+			end, err = e.skip(at)
 		}
-		return e.skip(at)
+		e.edits = nil
+		return end, err
 	})
-	return err
+	return text, structured, err
 }
 
 // block edits a block of content. The text of a text block is edited in place; a
