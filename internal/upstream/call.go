@@ -136,9 +136,9 @@ func failure(ctx context.Context, l *link, err error, unsent bool) error {
 		return context.Cause(ctx)
 	}
 	if unsent {
-		return unavailable(l.name, l.mask(tool.Flatten(l.explain(err))))
+		return unavailable(l.o.Name, l.o.Mask(tool.Flatten(l.explain(err))))
 	}
-	lost := &LostError{Server: l.name, Err: errors.New(l.mask(l.explain(err).Error()))}
+	lost := &LostError{Server: l.o.Name, Err: errors.New(l.o.Mask(l.explain(err).Error()))}
 	if e, ok := errors.AsType[*wire.HTTPError](err); ok {
 		lost.status, lost.wait = e.Status, e.RetryAfter
 	}

@@ -231,3 +231,54 @@ func TestStartsAreRare(t *testing.T) {
 		t.Errorf("got %v", last)
 	}
 }
+
+// TestCloseEndsCallsInFlight: whoever holds a link, Close ends it.
+func TestCloseEndsCallsInFlight(t *testing.T) {
+	for _, isolation := range []upstream.Isolation{upstream.Shared, upstream.PerSession, upstream.PerCall} {
+		t.Run(string(isolation), func(t *testing.T) {
+			p := start(t, upstreamtest.Script{}, upstream.Options{Isolation: isolation, Tools: nothing})
+			waiting := p.wait(t, "a")
+			began := time.Now()
+			if err := p.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-waiting; err == nil {
+				t.Error("it was answered")
+			}
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("Close took %s", took)
+			}
+		})
+	}
+}
+
+// TestInstalling: the first start of a package runner has its own time, and no
+// other has.
+func TestInstalling(t *testing.T) {
+	script := upstreamtest.Script{Late: "initialize"} // half a second
+	name, value := script.Env()
+	dir := t.TempDir()
+	runner := filepath.Join(dir, "npx")
+	if err := os.WriteFile(runner, []byte("#!/bin/sh\nexec "+upstreamtest.Executable(t)+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := open(t, upstream.Options{
+		Command:      &proc.Command{Path: runner, Env: proc.Environ(os.Environ(), map[string]string{name: value, "GORACE": "atexit_sleep_ms=0"})},
+		StartTimeout: 300 * time.Millisecond, InstallTimeout: 20 * time.Second,
+	})
+	p.Ensure()
+	if st := p.Status(); st.State != tool.StateInstalling {
+		t.Errorf("status %+v", st)
+	}
+	if st := p.await(t); st.State != tool.StateReady {
+		t.Fatalf("status %+v", st)
+	}
+	if err := p.pid(t, "").Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.until(t, "death noticed", func() bool { return p.Status().State == tool.StateFailed })
+	_, err := p.Call(t.Context(), call("echo", "{}"))
+	if tool.KindOf(err) != tool.Unavailable || !strings.Contains(err.Error(), "not ready within 300ms") {
+		t.Errorf("the second start: %v", err)
+	}
+}

@@ -35,11 +35,11 @@ const (
 
 // A link is one live connection to a server, after its handshake.
 type link struct {
-	name      string
+	o         *Options
 	transport string
 	client    wire.Client
 	process   *proc.Process // nil where there is none
-	mask      func(string) string
+	untie     func() bool   // it ends with the Server until then
 	peer
 
 	began   time.Time
@@ -56,7 +56,7 @@ type link struct {
 
 func newLink(o *Options, transport string) *link {
 	return &link{
-		name: o.Name, mask: o.Mask, transport: transport,
+		o: o, transport: transport,
 		began: time.Now(), use: new(usage), suspect: make(chan struct{}, 1),
 	}
 }
@@ -105,6 +105,7 @@ func (l *link) doubt() {
 type dialer struct {
 	o       *Options
 	log     *slog.Logger
+	ctx     context.Context // of the Server: all links end with it
 	tasks   *sync.WaitGroup // of the Server: all that is started here is in it
 	rate    *rate.Limiter   // of processes and connections
 	changed func()          // the server said that its tools have changed
@@ -161,12 +162,22 @@ func (d *dialer) open(ctx context.Context, hint era.Era, task string) (l *link, 
 	case d.o.Dial != nil:
 		l, err = d.dial(ctx)
 	default:
-		return d.connect(ctx, hint)
+		l, next, err = d.connect(ctx, hint)
+		return d.tie(l), next, err
 	}
 	if err != nil {
 		return nil, hint, err
 	}
-	return d.greet(ctx, l, hint)
+	l, next, err = d.greet(ctx, l, hint)
+	return d.tie(l), next, err
+}
+
+// tie has a link end with the Server, whoever holds it then.
+func (d *dialer) tie(l *link) *link {
+	if l != nil {
+		l.untie = context.AfterFunc(d.ctx, func() { _ = l.client.Close() })
+	}
+	return l
 }
 
 // greet does the handshake on a stream.
@@ -269,13 +280,18 @@ func mayBeSSE(err error) bool {
 }
 
 // close ends the connection, and the process behind it.
-func (l *link) close() error { return l.client.Close() }
+func (l *link) close() error {
+	if l.untie != nil {
+		l.untie()
+	}
+	return l.client.Close()
+}
 
 func (l *link) stderr() string {
 	if l.process == nil {
 		return ""
 	}
-	return l.mask(strings.TrimSpace(l.process.Stderr()))
+	return l.o.Mask(strings.TrimSpace(l.process.Stderr()))
 }
 
 // explain adds to an error what the process behind the link has to say: its exit

@@ -160,7 +160,7 @@ func New(o Options) (*Server, error) {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.relist = again{tasks: &s.tasks, run: s.relistOnce}
 	s.dialer = &dialer{
-		o: &s.o, log: s.log, tasks: &s.tasks, changed: s.relist.ask,
+		o: &s.o, log: s.log, ctx: s.ctx, tasks: &s.tasks, changed: s.relist.ask,
 		rate: rate.NewLimiter(rate.Limit(o.StartRate), o.StartBurst),
 	}
 	s.sessions = &sessions{

@@ -1,0 +1,29 @@
+package upstream
+
+import (
+	"slices"
+
+	"github.com/tenon-mcp/tenon/internal/proc"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// IsRunner reports whether a command may have to download what it runs.
+func IsRunner(c *proc.Command) bool { return isRunner(c) }
+
+// Leads returns where an event leads from a state; the same state where it means
+// nothing.
+func Leads(from tool.State, e string) tool.State {
+	s := status{state: from}
+	s.on(event(e))
+	return s.state
+}
+
+// Events are the names of all events.
+func Events() []string {
+	var out []string
+	for e := range transitions {
+		out = append(out, string(e))
+	}
+	slices.Sort(out)
+	return out
+}
