@@ -22,7 +22,9 @@ func (g *Gateway) Call(ctx context.Context, c tool.Call) *tool.Result {
 	if c.Caller.Via == "" {
 		c.Caller.Via = "go"
 	}
-	return g.run(ctx, c)
+	p := g.enter()
+	defer p.leave()
+	return p.run(ctx, c)
 }
 
 // CallBatch carries out many calls and returns a result for each, in their order.
@@ -40,7 +42,9 @@ func (g *Gateway) CallBatch(ctx context.Context, calls []tool.Call) []*tool.Resu
 	for i := range calls {
 		calls[i].Caller.Via = cmp.Or(calls[i].Caller.Via, "go")
 	}
-	return g.batch(ctx, calls)
+	p := g.enter()
+	defer p.leave()
+	return p.batch(ctx, calls)
 }
 
 // BatchNotes returns what the results of a batch say of it as a whole: that calls
@@ -63,13 +67,14 @@ type pipeline struct {
 	batch     func(ctx context.Context, calls []tool.Call) []*tool.Result
 	admission *admission.Admission
 	content   *rules.Rules
+	ledger    *call.Ledger
 }
 
 // newPipeline returns the pipeline of these stages.
 func newPipeline(a config.Admission, o call.Options) pipeline {
 	run := call.New(o)
 	limits := call.BatchOptions{MaxParallel: a.MaxParallel, MaxCalls: a.MaxBatch}
-	return pipeline{run: run, batch: call.NewBatch(o, limits, run), admission: o.Admission}
+	return pipeline{run: run, batch: call.NewBatch(o, limits, run), admission: o.Admission, ledger: o.Ledger}
 }
 
 // newAdmission returns what keeps the limits of the configuration.
@@ -89,15 +94,15 @@ func newAdmission(cfg *config.Config) *admission.Admission {
 }
 
 // send carries a call to its server.
-func (g *Gateway) send(ctx context.Context, r *call.Request, params []byte) (tool.Bytes, error) {
-	if r.Target == g.long.tool {
-		return g.readResult(ctx, r.Caller, params)
+func (v view) send(ctx context.Context, r *call.Request, params []byte) (tool.Bytes, error) {
+	if r.Target == v.long.tool {
+		return v.readResult(ctx, r.Caller, params)
 	}
 	session := r.Session
 	if session == "" {
 		session = r.Task // a run that names only its task is a session too
 	}
-	return g.byName[r.Target.Server].server.Call(ctx, upstream.Call{
+	return v.byName[r.Target.Server].server.Call(ctx, upstream.Call{
 		Params: params, Name: r.Target.Name, Task: r.Task,
 		Key:      upstream.Key{Caller: r.Caller.Name, Session: session},
 		Progress: r.ProgressFunc(), Notes: r,
@@ -107,7 +112,7 @@ func (g *Gateway) send(ctx context.Context, r *call.Request, params []byte) (too
 // EndSession ends what servers of isolation session hold for this session of the
 // caller. The next call of the same session starts anew.
 func (g *Gateway) EndSession(caller tool.Caller, session string) {
-	for _, m := range g.members {
+	for _, m := range g.pool.Load().members {
 		if m.server != nil {
 			m.server.EndSession(upstream.Key{Caller: caller.Name, Session: session})
 		}
@@ -165,42 +170,45 @@ func (g *Gateway) CallRecord(id string) (CallRecord, bool) {
 	return callRecord(e), ok
 }
 
-// view is the catalog as the pipeline sees it.
-type view struct{ g *Gateway }
+// view is a pool as the pipeline sees it.
+type view struct {
+	*Gateway
+	*pool
+}
 
 func (v view) HasServer(server string) bool {
-	return v.g.byName[server] != nil || server == ownServer
+	return v.byName[server] != nil || server == ownServer
 }
 
 func (v view) Await(ctx context.Context, server string) error {
-	if m := v.g.byName[server]; m != nil {
+	if m := v.byName[server]; m != nil {
 		return m.await(ctx)
 	}
 	if server == ownServer {
 		return nil
 	}
-	v.g.settle(ctx, v.g.members)
+	settle(ctx, v.members)
 	return context.Cause(ctx)
 }
 
 func (v view) Find(id tool.ID) (*tool.Tool, bool) {
-	if own := v.g.long.tool; own.ID == id {
+	if own := v.long.tool; own.ID == id {
 		return own, true
 	}
-	return v.g.catalog.Snapshot().Find(id)
+	return v.catalog.Snapshot().Find(id)
 }
 
 func (v view) WithName(name string) []*tool.Tool {
-	tools := v.g.catalog.Snapshot().WithName(name)
-	if own := v.g.long.tool; own.Name == name {
+	tools := v.catalog.Snapshot().WithName(name)
+	if own := v.long.tool; own.Name == name {
 		tools = append(tools, own)
 	}
 	return tools
 }
 
-func (v view) Blacklisted(id tool.ID) bool { return v.g.catalog.Snapshot().Blacklisted(id) }
+func (v view) Blacklisted(id tool.ID) bool { return v.catalog.Snapshot().Blacklisted(id) }
 
 func (v view) Near(server, name string) ([]string, []tool.ID) {
-	s := v.g.catalog.Snapshot()
+	s := v.catalog.Snapshot()
 	return s.NearServers(server, 3), s.NearTools(server, name, 5)
 }

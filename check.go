@@ -33,17 +33,18 @@ func (r *Report) OK() bool {
 // Check looks at the configuration, and where connect is set starts or connects
 // each server, side by side, to see whether it works.
 func (g *Gateway) Check(ctx context.Context, connect bool) Report {
+	p := g.pool.Load()
 	if connect {
 		var wg sync.WaitGroup
-		for _, m := range g.members {
+		for _, m := range p.members {
 			if m.server != nil {
 				wg.Go(func() { _ = m.server.Connect(ctx) }) // the status says what came of it
 			}
 		}
 		wg.Wait()
 	}
-	r := Report{Broken: g.cfg.Broken, Warnings: g.cfg.Warnings, Servers: g.Status()}
-	for _, t := range g.catalog.Snapshot().Tools() {
+	r := Report{Broken: p.cfg.Broken, Warnings: p.cfg.Warnings, Servers: g.Status()}
+	for _, t := range p.catalog.Snapshot().Tools() {
 		if !t.Meta.Registered {
 			r.Undeclared = append(r.Undeclared, t.ID.String())
 		}

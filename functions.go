@@ -56,9 +56,11 @@ func AddTool[In, Out any](o *Options, f Function, fn func(ctx context.Context, i
 	}})
 }
 
-// functions makes the server of the functions, where there are any.
-func (k maker) functions() error {
-	if len(k.o.functions) == 0 {
+// functions makes the server of the functions, or takes that of the pool before.
+func (k maker) functions(old *pool) error {
+	if old != nil {
+		m := old.byName[functionServer]
+		k.members, k.byName[functionServer] = append(k.members, m), m
 		return nil
 	}
 	srv := mcp.NewServer(&mcp.Implementation{Name: functionServer, Version: version()}, nil)
@@ -79,7 +81,7 @@ func (k maker) functions() error {
 	k.byName[functionServer] = m
 	m.server, err = upstream.New(upstream.Options{
 		Name: functionServer, Dial: k.inProcess(srv), Tools: tools, Logger: k.log,
-		Listed: func(tools []json.RawMessage) { k.listed(m, tools) }, Changed: func() { k.changed(m.name) },
+		Listed: func(tools []json.RawMessage) { k.Gateway.listed(m, tools) }, Changed: func() { k.changed(m.name) },
 	})
 	if err != nil {
 		return err

@@ -26,19 +26,20 @@ type ListOptions struct {
 // The error is a *tool.Error of kind NotFound for a server that is not
 // configured, or the cause of ctx.
 func (g *Gateway) Tools(ctx context.Context, o ListOptions) (tool.Listing, error) {
-	members := g.members
+	p := g.pool.Load()
+	members := p.members
 	if o.Server != "" {
-		m := g.byName[o.Server]
+		m := p.byName[o.Server]
 		if m == nil {
-			return tool.Listing{}, g.noServer(o.Server)
+			return tool.Listing{}, p.noServer(o.Server)
 		}
 		members = []*member{m}
 	}
-	g.settle(ctx, members)
+	settle(ctx, members)
 	if err := context.Cause(ctx); err != nil {
 		return tool.Listing{}, err
 	}
-	snap := g.catalog.Snapshot()
+	snap := p.catalog.Snapshot()
 	out := tool.Listing{Servers: make([]tool.ServerTools, 0, len(members))}
 	for _, m := range members {
 		st := m.status()
@@ -53,9 +54,9 @@ func (g *Gateway) Tools(ctx context.Context, o ListOptions) (tool.Listing, error
 	return out, nil
 }
 
-func (g *Gateway) noServer(name string) error {
+func (p *pool) noServer(name string) error {
 	text := fmt.Sprintf("There is no server %s.", name)
-	if near := g.catalog.Snapshot().NearServers(name, 3); len(near) > 0 {
+	if near := p.catalog.Snapshot().NearServers(name, 3); len(near) > 0 {
 		text += " The nearest are: " + strings.Join(near, ", ") + "."
 	}
 	return &tool.Error{Kind: tool.NotFound, Text: text}
@@ -64,7 +65,7 @@ func (g *Gateway) noServer(name string) error {
 // settle starts members that have not been started and waits until none is
 // starting any more; for each at most listingWait from its start. It does not wait
 // for one whose tools are remembered, and starts one that is lazy only on its use.
-func (g *Gateway) settle(ctx context.Context, members []*member) {
+func settle(ctx context.Context, members []*member) {
 	var wg sync.WaitGroup
 	for _, m := range members {
 		remembered := m.recalled.Load() != nil
@@ -91,10 +92,11 @@ func (g *Gateway) settle(ctx context.Context, members []*member) {
 // Status returns the state of each server, in the order of the configuration. It
 // starts nothing.
 func (g *Gateway) Status() []tool.ServerStatus {
-	out := make([]tool.ServerStatus, len(g.members))
-	for i, m := range g.members {
+	p := g.pool.Load()
+	out := make([]tool.ServerStatus, len(p.members))
+	for i, m := range p.members {
 		out[i] = m.status()
-		out[i].Running, out[i].Queued = g.admission.Load(m.name)
+		out[i].Running, out[i].Queued = p.admission.Load(m.name)
 	}
 	return out
 }
@@ -111,11 +113,12 @@ type Match struct {
 // Find returns the tools that have most in common with words, best first, and at
 // most limit of them. It waits for servers as Tools does.
 func (g *Gateway) Find(ctx context.Context, words string, limit int) ([]Match, error) {
-	g.settle(ctx, g.members)
+	p := g.pool.Load()
+	settle(ctx, p.members)
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	hits := g.catalog.Snapshot().Search(words, limit)
+	hits := p.catalog.Snapshot().Search(words, limit)
 	out := make([]Match, len(hits))
 	for i, h := range hits {
 		out[i] = Match{h.Tool.Server, h.Tool.Name, h.Tool.Title, h.Tool.Description, h.Score}
@@ -133,13 +136,13 @@ type Offer struct {
 
 // Offer returns the offer as it is now, after waiting for servers as Tools does.
 func (g *Gateway) Offer(ctx context.Context) (Offer, error) {
-	g.settle(ctx, g.members)
+	settle(ctx, g.pool.Load().members)
 	return g.Offered(), context.Cause(ctx)
 }
 
 // Offered returns the offer as it is now, without waiting for anything.
 func (g *Gateway) Offered() Offer {
-	return Offer{g.catalog.Snapshot(), g.long.tool, g.memory.recalledNames()}
+	return Offer{g.pool.Load().catalog.Snapshot(), g.long.tool, g.memory.recalledNames()}
 }
 
 // Remembered returns the names of the servers whose tools in the offer are those

@@ -1,27 +1,56 @@
 package tenon
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/tenon-mcp/tenon/tool"
 )
 
 // A masker hides the secrets of the configuration in texts that others wrote: what
 // a server says when it dies often has its key in it.
-type masker struct{ replace *strings.Replacer }
+type masker struct{ *masked }
+
+// masked are the secrets that were ever known: one of an earlier configuration may
+// still be in what a server says.
+type masked struct {
+	mu      sync.Mutex
+	secrets map[string]bool
+	replace atomic.Pointer[strings.Replacer]
+}
 
 func newMasker(secrets []tool.Secret) masker {
-	pairs := make([]string, 0, 2*len(secrets))
+	m := masker{&masked{secrets: map[string]bool{}}}
+	m.learn(secrets)
+	return m
+}
+
+// learn hides more secrets from now on.
+func (m masker) learn(secrets []tool.Secret) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, s := range secrets {
-		pairs = append(pairs, s.Reveal(), s.String())
+		m.secrets[s.Reveal()] = true
 	}
-	return masker{strings.NewReplacer(pairs...)}
+	dots := tool.Secret{}.String()
+	var pairs []string
+	// The longest first: of two that begin alike the whole one is to be hidden.
+	for _, s := range slices.SortedFunc(maps.Keys(m.secrets), func(a, b string) int {
+		return cmp.Or(len(b)-len(a), strings.Compare(a, b))
+	}) {
+		pairs = append(pairs, s, dots)
+	}
+	m.replace.Store(strings.NewReplacer(pairs...))
 }
 
 // mask returns text without the secrets.
-func (m masker) mask(text string) string { return m.replace.Replace(text) }
+func (m masker) mask(text string) string { return m.replace.Load().Replace(text) }
 
 // A maskingHandler hides the secrets in what is logged.
 type maskingHandler struct {

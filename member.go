@@ -36,6 +36,7 @@ type member struct {
 	required bool
 	timeout  time.Duration
 	meta     map[string]tool.Meta // of a bundled server
+	entry    *config.Server       // nil for the server of AddTool
 
 	tools    []json.RawMessage              // as it listed them last; guarded by Gateway.offering
 	listKey  string                         // of its list on disk; empty where none is kept
@@ -69,14 +70,16 @@ type maker struct {
 	*pool
 }
 
-// fill makes the members and the catalog.
-func (k maker) fill() error {
+// fill makes the members and the catalog. What has the same entry in the pool
+// before goes on as it is.
+func (k maker) fill(old *pool) error {
 	names := make([]string, 0, len(k.cfg.Servers)+1)
-	for _, s := range k.cfg.Servers {
+	for i := range k.cfg.Servers {
+		s := &k.cfg.Servers[i]
 		names = append(names, s.Name)
-		m := &member{
-			name: s.Name, since: time.Now(), err: s.Err,
-			lazy: s.Start == config.StartLazy, required: s.Required, timeout: s.Timeout,
+		m := old.same(s)
+		if m == nil {
+			m = k.member(s)
 		}
 		k.members = append(k.members, m)
 		k.byName[s.Name] = m
@@ -85,24 +88,30 @@ func (k maker) fill() error {
 		if k.byName[functionServer] != nil {
 			return fmt.Errorf("server %q of the configuration has the name of the server for AddTool", functionServer)
 		}
+		if err := k.functions(old); err != nil {
+			return err
+		}
 		names = append(names, functionServer)
 	}
 	var err error
 	k.catalog, err = catalog.New(catalog.Options{Servers: names, Blacklist: k.cfg.Blacklist, Meta: k.meta})
-	if err != nil {
-		return err
+	return err
+}
+
+// member makes the member of one entry.
+func (k maker) member(s *config.Server) *member {
+	m := &member{
+		name: s.Name, since: time.Now(), err: s.Err,
+		lazy: s.Start == config.StartLazy, required: s.Required, timeout: s.Timeout, entry: s,
 	}
-	for i := range k.cfg.Servers {
-		m := k.members[i]
-		if m.err == nil {
-			m.server, m.err = k.server(&k.cfg.Servers[i], m)
-		}
-		if m.err != nil {
-			k.log.Warn("server entry is broken", "server", m.name, "error", m.err)
-		}
-		k.recall(&k.cfg.Servers[i], m)
+	if m.err == nil {
+		m.server, m.err = k.server(s, m)
 	}
-	return k.functions()
+	if m.err != nil {
+		k.log.Warn("server entry is broken", "server", m.name, "error", m.err)
+	}
+	k.recall(s, m)
+	return m
 }
 
 // server makes the server of one entry.

@@ -21,9 +21,9 @@ type memory struct {
 }
 
 // openMemory opens the lists on disk, for a gateway that has a folder for them.
-func (g *Gateway) openMemory() {
+func (g *Gateway) openMemory(cfg *config.Config) {
 	dir := cacheDir(g.o.Env)
-	if dir == "" || !g.o.Start || !g.cfg.Gateway.RememberTools {
+	if dir == "" || !g.o.Start || !cfg.Gateway.RememberTools {
 		return
 	}
 	g.memory.cache = listcache.New(listcache.Options{Dir: filepath.Join(dir, "tenon", "tools")})
@@ -59,34 +59,32 @@ func (k maker) recall(s *config.Server, m *member) {
 		return
 	}
 	m.recalled.Store(&kept)
-	k.offer(m, kept.Tools)
+	m.tools = kept.Tools
 }
 
 // remember keeps the tools that a server has just listed.
-func (k maker) remember(m *member, tools []json.RawMessage) {
-	if m.recalled.Swap(nil) != nil {
-		k.nameRecalled()
-	}
+func (g *Gateway) remember(m *member, tools []json.RawMessage) {
+	m.recalled.Store(nil)
 	if m.listKey == "" {
 		return
 	}
-	k.tasks.Go(func() {
-		if err := k.memory.cache.Put(m.listKey, tools); err != nil {
-			k.log.Warn("list of tools cannot be kept for the next start", "server", m.name, "error", err)
+	g.tasks.Go(func() {
+		if err := g.memory.cache.Put(m.listKey, tools); err != nil {
+			g.log.Warn("list of tools cannot be kept for the next start", "server", m.name, "error", err)
 		}
 	})
 }
 
 // nameRecalled notes which members' tools are remembered.
-func (k maker) nameRecalled() {
+func (g *Gateway) nameRecalled(p *pool) {
 	var names []string
-	for _, m := range k.members {
+	for _, m := range p.members {
 		if m.recalled.Load() != nil {
 			names = append(names, m.name)
 		}
 	}
 	joined := strings.Join(names, "\n")
-	k.memory.names.Store(&joined)
+	g.memory.names.Store(&joined)
 }
 
 // recalledNames returns the names of the servers whose tools are remembered, each

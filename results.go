@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/catalog"
+	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/results"
 	"github.com/tenon-mcp/tenon/tool"
@@ -45,9 +46,9 @@ func (l longResults) close() error {
 }
 
 // openResults opens the store of long results.
-func (g *Gateway) openResults() {
+func (g *Gateway) openResults(cfg *config.Config) {
 	o := results.Options{
-		Dir: g.cfg.Store.Dir, MaxBytes: g.cfg.Store.MaxSize, TTL: g.cfg.Store.TTL, Logger: g.log,
+		Dir: cfg.Store.Dir, MaxBytes: cfg.Store.MaxSize, TTL: cfg.Store.TTL, Logger: g.log,
 	}
 	if o.Dir == "" {
 		if cache := cacheDir(g.o.Env); cache != "" {

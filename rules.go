@@ -13,7 +13,7 @@ import (
 // the model which rule forbids it. The pipeline asks it of the arguments of each
 // call; a tool of AddTool that follows redirects asks it of each of them.
 func (g *Gateway) MayReach(id tool.ID, address string) error {
-	if refusal := g.content.Refusal(id, address); refusal != "" {
+	if refusal := g.pool.Load().content.Refusal(id, address); refusal != "" {
 		return &tool.Error{Kind: tool.Denied, Text: refusal}
 	}
 	return nil

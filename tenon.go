@@ -34,9 +34,11 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/internal/record"
@@ -65,6 +67,9 @@ type Options struct {
 	Logger *slog.Logger
 
 	functions []function // by AddTool
+	// control decides which addresses pages are fetched from; nil is public ones.
+	// Tests set it.
+	control func(network, address string, c syscall.RawConn) error
 }
 
 // A Bundled is a tool server that is linked into the program.
@@ -94,6 +99,7 @@ type Gateway struct {
 	events  broadcast
 	long    longResults
 	memory  memory
+	ledger  *call.Ledger // outlives a reload: what was done is done
 
 	pool      atomic.Pointer[pool] // the current one
 	offering  sync.Mutex           // held while a list of tools is offered, and while pools change
@@ -122,43 +128,31 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, err := contentRules(cfg.ContentRules)
-	if err != nil {
-		return nil, err
-	}
 	secrets := newMasker(cfg.Secrets)
 	o.Logger = slog.New(maskingHandler{o.Logger.Handler(), secrets})
 	g := &Gateway{
-		o: o, cfg: cfg, log: o.Logger, secrets: secrets, byName: map[string]*member{},
+		o: o, log: o.Logger, secrets: secrets,
 		spawner: proc.New(proc.Options{
 			Logger: o.Logger, Rate: float64(cfg.Gateway.Spawning.Rate), MaxProcesses: cfg.Gateway.Spawning.MaxProcesses,
 		}),
-		record:  record.New(record.Options{}),
+		record:    record.New(record.Options{}),
+		ledger:    new(call.Ledger),
+		reloading: make(chan struct{}, 1),
 	}
 	g.close = sync.OnceValue(g.shutdown)
 	g.closing, g.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	g.openMemory()
-	if err := (maker{g}).fill(); err != nil {
+	g.openMemory(cfg)
+	g.openResults(cfg)
+	p, err := g.newPool(cfg, nil)
+	if err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
-	g.openResults()
-	g.pipeline = newPipeline(cfg.Gateway.Admission, call.Options{
-		Admission: newAdmission(cfg),
-		Catalog:   view{g}, Send: g.send, Record: g.keep, NewID: record.NewID,
-		Check:   newSchemas(o.Logger).check,
-		Timeout: cfg.Gateway.CallTimeout, MaxTimeout: cfg.Gateway.MaxCallTimeout, Logger: o.Logger,
-		Rules: content, Keeper: keeper{g},
-	})
-	g.content = content
+	g.swap(p)
 	if !o.Start {
 		return g, nil
 	}
-	for _, m := range g.members {
-		if m.server != nil && !m.lazy {
-			m.server.Ensure()
-		}
-	}
-	if err := g.requireStarted(ctx); err != nil {
+	p.start()
+	if err := p.requireStarted(ctx); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
 	return g, nil

@@ -1,0 +1,86 @@
+package tenon
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/call"
+	"github.com/tenon-mcp/tenon/internal/config"
+	"github.com/tenon-mcp/tenon/internal/fetch"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// enduring adds to the options of the pipeline what it needs to repeat calls and to
+// let other tools stand in. The ledger of idempotency keys is that of the pool
+// before, for a key outlives a reload.
+func (v view) enduring(old *pool, o call.Options) call.Options {
+	o.Ledger = new(call.Ledger)
+	if old != nil {
+		o.Ledger = old.ledger
+	}
+	o.Retry = call.Retry(v.cfg.Gateway.Retry)
+	o.Fallbacks = fallbacks(v.cfg.Fallbacks)
+	o.Health, o.Readers = v.health, v.readers
+	pages := fetch.New(fetch.Options{Control: v.o.control})
+	o.Fetch = func(ctx context.Context, url string, refuse func(string) error) (string, error) {
+		page, err := pages.Page(ctx, url, refuse)
+		return page.Text, err
+	}
+	return o
+}
+
+// fallbacks returns those of the configuration as the pipeline has them.
+func fallbacks(list []config.Fallback) []call.Fallback {
+	out := make([]call.Fallback, len(list))
+	for i, f := range list {
+		out[i].Group = f.Group
+		if f.Group == "" {
+			out[i].Match = func(id tool.ID) bool { return config.Match(f.Pattern, id) }
+		}
+		for _, m := range f.Members {
+			member := call.Member{Tool: m.Tool, On: m.On}
+			if text := m.Arguments.Reveal(); text != "" {
+				member.Arguments = json.RawMessage(text)
+			}
+			out[i].Members = append(out[i].Members, member)
+		}
+	}
+	return out
+}
+
+// health returns what is known of a server without asking it.
+func (v view) health(server string) call.Health {
+	m := v.byName[server]
+	if m == nil {
+		return call.Health{}
+	}
+	st := m.status()
+	h := call.Health{Reason: st.Reason}
+	switch st.State {
+	case tool.StateStopped:
+		h.Down = true
+	case tool.StateFailed:
+		if st.NextTry == nil {
+			h.Down = true // its entry is broken
+			break
+		}
+		// From then on the next call starts it.
+		h.NextTry = *st.NextTry
+		h.Down = time.Now().Before(h.NextTry)
+	case tool.StateReady, tool.StateStarting, tool.StateInstalling, tool.StateIdle:
+	}
+	return h
+}
+
+// readers returns the names of the tools of a server that only read.
+func (v view) readers(server string) []string {
+	tools, _ := v.catalog.Snapshot().Server(server)
+	var out []string
+	for i := range tools {
+		if tools[i].Meta.ReadOnly {
+			out = append(out, tools[i].Name)
+		}
+	}
+	return out
+}

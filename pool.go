@@ -1,0 +1,187 @@
+package tenon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tenon-mcp/tenon/internal/call"
+	"github.com/tenon-mcp/tenon/internal/catalog"
+	"github.com/tenon-mcp/tenon/internal/config"
+	"github.com/tenon-mcp/tenon/internal/record"
+)
+
+// A pool is what one configuration makes: its servers, what they offer, and the
+// way of a call through them. A reload makes another one and takes it whole; a
+// call ends on the pool that it began on. Servers whose entries are the same are
+// members of both.
+type pool struct {
+	cfg     *config.Config
+	catalog *catalog.Catalog
+	members []*member // in the order of the configuration
+	byName  map[string]*member
+	pipeline
+	inUse
+}
+
+// newPool makes the pool of a configuration, beside the one before. Nothing of it
+// is started. What it has made is closed again where it fails.
+func (g *Gateway) newPool(cfg *config.Config, old *pool) (*pool, error) {
+	content, err := contentRules(cfg.ContentRules)
+	if err != nil {
+		return nil, err
+	}
+	p := &pool{cfg: cfg, byName: map[string]*member{}, inUse: newInUse()}
+	if err := (maker{g, p}).fill(old); err != nil {
+		return nil, errors.Join(err, closeAll(p.without(old)))
+	}
+	v := view{g, p}
+	p.pipeline = newPipeline(cfg.Gateway.Admission, v.enduring(old, call.Options{
+		Admission: newAdmission(cfg),
+		Catalog:   v, Send: v.send, Record: g.keep, NewID: record.NewID,
+		Check:   newSchemas(g.log).check,
+		Timeout: cfg.Gateway.CallTimeout, MaxTimeout: cfg.Gateway.MaxCallTimeout, Logger: g.log,
+		Rules: content, Keeper: keeper{g}, Ledger: g.ledger,
+	}))
+	p.content = content
+	return p, nil
+}
+
+// swap makes p the current pool, with all that is known of its servers' tools. It
+// returns the one before, and whether what is offered is now another list.
+func (g *Gateway) swap(p *pool) (old *pool, changed bool) {
+	g.offering.Lock()
+	defer g.offering.Unlock()
+	for _, m := range p.members {
+		if m.tools != nil {
+			maker{g, p}.offer(m, m.tools)
+		}
+	}
+	old = g.pool.Swap(p)
+	g.nameRecalled(p)
+	return old, old != nil && !sameOffer(old.catalog.Snapshot(), p.catalog.Snapshot())
+}
+
+// sameOffer reports whether two snapshots offer the same list, byte for byte.
+func sameOffer(a, b *catalog.Snapshot) bool {
+	x, y := a.Tools(), b.Tools()
+	if len(x) != len(y) || canCut(a) != canCut(b) {
+		return false
+	}
+	for i := range x {
+		if a.AliasOf(x[i]) != b.AliasOf(y[i]) || string(x[i].Raw) != string(y[i].Raw) {
+			return false
+		}
+	}
+	return true
+}
+
+// same returns the member whose entry is the same as s, or nil.
+func (p *pool) same(s *config.Server) *member {
+	if p == nil {
+		return nil
+	}
+	m := p.byName[s.Name]
+	if m == nil || m.entry == nil || m.err != nil || !reflect.DeepEqual(m.entry, s) {
+		return nil
+	}
+	return m
+}
+
+// without returns the members that are not in other, which may be nil.
+func (p *pool) without(other *pool) []*member {
+	var out []*member
+	for _, m := range p.members {
+		if other == nil || !slices.Contains(other.members, m) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// start starts all that do not wait for their first use.
+func (p *pool) start() {
+	for _, m := range p.members {
+		if m.server != nil && !m.lazy {
+			m.server.Ensure()
+		}
+	}
+}
+
+// requireStarted waits for the required servers where the configuration wants
+// their failure to count.
+func (p *pool) requireStarted(ctx context.Context) error {
+	if p.cfg.FailSilently {
+		return nil
+	}
+	var errs []error
+	for _, m := range p.members {
+		if !m.required {
+			continue
+		}
+		if err := m.await(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("required server %s: %w", m.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// closeAll stops members side by side.
+func closeAll(members []*member) error {
+	var wg sync.WaitGroup
+	errs := make([]error, len(members))
+	for i, m := range members {
+		if m.server != nil {
+			wg.Go(func() { errs[i] = m.server.Close() })
+		}
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// enter returns the current pool, for a call that must leave it again.
+func (g *Gateway) enter() *pool {
+	for {
+		if p := g.pool.Load(); p.inUse.enter() {
+			return p
+		}
+	}
+}
+
+// inUse counts the calls on a pool, so that it can be found out when the last one
+// has ended after the pool was replaced.
+type inUse struct {
+	n    *atomic.Int64 // below 0 once the pool is retired
+	idle chan struct{} // closed when it is retired and nobody uses it
+}
+
+func newInUse() inUse { return inUse{new(atomic.Int64), make(chan struct{})} }
+
+// enter reports false for a pool that is retired.
+func (u inUse) enter() bool {
+	for {
+		n := u.n.Load()
+		if n < 0 {
+			return false
+		}
+		if u.n.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+func (u inUse) leave() { u.left(u.n.Add(-1)) }
+
+// retire lets nobody in any more.
+func (u inUse) retire() { u.left(u.n.Add(math.MinInt64)) }
+
+func (u inUse) left(n int64) {
+	if n == math.MinInt64 {
+		close(u.idle)
+	}
+}

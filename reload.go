@@ -1,0 +1,170 @@
+package tenon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/tenon-mcp/tenon/internal/config"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// A Reloaded says what a reload changed.
+type Reloaded struct {
+	// Added, Removed and Replaced are names of servers.
+	Added, Removed, Replaced []string
+	// Later are the settings that changed and take effect at the next start only.
+	Later []string
+	// Changed is false where the configuration is as it was.
+	Changed bool
+}
+
+// Reload reads the configuration again and takes it, all or nothing. Servers
+// whose entries are as they were go on, with their sessions. New ones are started
+// first, and only when they work, or none that worked is lost by them, is the
+// pool replaced; calls in flight end on the servers that they began on, which are
+// stopped afterwards.
+//
+// The error is a *ConfigError where the configuration, or an entry of it, is
+// wrong, a *tool.Error of kind Unavailable where a server that worked would be
+// lost, or the cause of ctx; the pool then is as it was. Reloads happen one after
+// the other.
+func (g *Gateway) Reload(ctx context.Context) (Reloaded, error) {
+	select {
+	case g.reloading <- struct{}{}:
+	case <-ctx.Done():
+		return Reloaded{}, context.Cause(ctx)
+	case <-g.closing.Done():
+		return Reloaded{}, errClosed
+	}
+	defer func() { <-g.reloading }()
+
+	cfg, err := g.o.load()
+	if err != nil {
+		return Reloaded{}, err
+	}
+	if len(cfg.Broken) > 0 {
+		return Reloaded{}, &ConfigError{Problems: cfg.Broken}
+	}
+	old := g.pool.Load()
+	if sameConfig(old.cfg, cfg) {
+		return Reloaded{}, nil
+	}
+	g.secrets.learn(cfg.Secrets)
+	p, err := g.newPool(cfg, old)
+	if err != nil {
+		return Reloaded{}, err
+	}
+	if err := g.bring(ctx, p, old); err != nil {
+		return Reloaded{}, errors.Join(err, closeAll(p.without(old)))
+	}
+	if _, changed := g.swap(p); changed {
+		g.events.send(Event{Kind: ToolsChanged})
+	}
+	g.retire(old, p)
+	return difference(old, p), nil
+}
+
+var errClosed = &tool.Error{Kind: tool.Unavailable, Text: "the gateway is closed"}
+
+// sameConfig reports whether two configurations are the same but for their files'
+// warnings.
+func sameConfig(a, b *config.Config) bool {
+	x, y := *a, *b
+	x.Warnings, y.Warnings = nil, nil
+	return reflect.DeepEqual(x, y)
+}
+
+// bring starts the members that are new in p, as a gateway starts them, and those
+// that take the place of one that runs. It fails where one of the latter does
+// not start.
+func (g *Gateway) bring(ctx context.Context, p, old *pool) error {
+	var wg sync.WaitGroup
+	fresh := p.without(old)
+	errs := make([]error, len(fresh))
+	for i, m := range fresh {
+		before := old.byName[m.name]
+		runs := before != nil && before.server != nil && before.server.Status().State == tool.StateReady
+		if m.server == nil || !runs && (m.lazy || !g.o.Start) {
+			continue
+		}
+		m.server.Ensure()
+		wg.Go(func() {
+			if err := m.server.Connect(ctx); err != nil && runs {
+				errs[i] = &tool.Error{
+					Kind: tool.Unavailable, Err: err,
+					Text: fmt.Sprintf("server %s does not start with its new entry, so the configuration is left as it was: %s", m.name, tool.Flatten(err)),
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return errors.Join(errs...)
+}
+
+// retire stops what only the old pool has, after the last call on it has ended.
+func (g *Gateway) retire(old, p *pool) {
+	old.retire()
+	gone := old.without(p)
+	g.tasks.Go(func() {
+		select {
+		case <-old.idle:
+		case <-g.closing.Done():
+		}
+		if err := closeAll(gone); err != nil {
+			g.log.Warn("server of the configuration before did not stop", "error", err)
+		}
+	})
+	for _, m := range gone {
+		g.events.send(Event{Kind: ServerChanged, Server: m.name})
+	}
+}
+
+// difference says what p changes of old.
+func difference(old, p *pool) Reloaded {
+	r := Reloaded{Changed: true}
+	for _, m := range p.members {
+		switch before := old.byName[m.name]; before {
+		case nil:
+			r.Added = append(r.Added, m.name)
+		case m:
+		default:
+			r.Replaced = append(r.Replaced, m.name)
+		}
+	}
+	for _, m := range old.members {
+		if p.byName[m.name] == nil {
+			r.Removed = append(r.Removed, m.name)
+		}
+	}
+	a, b := old.cfg.Gateway, p.cfg.Gateway
+	for _, s := range []struct {
+		name string
+		same bool
+	}{
+		{"gateway.listen", a.Listen == b.Listen},
+		{"gateway.allowed_hosts", slices.Equal(a.AllowedHosts, b.AllowedHosts)},
+		{"gateway.max_body", a.MaxBodyBytes == b.MaxBodyBytes},
+		{"gateway.max_message", a.MaxMessageBytes == b.MaxMessageBytes},
+		{"gateway.memory_limit", a.MemoryLimit == b.MemoryLimit},
+		{"gateway.gc_percent", a.GCPercent == b.GCPercent},
+		{"gateway.remember_tools", a.RememberTools == b.RememberTools},
+		{"store", old.cfg.Store == p.cfg.Store},
+	} {
+		if !s.same {
+			r.Later = append(r.Later, s.name)
+		}
+	}
+	return r
+}
+
+// Files returns the absolute paths of the files that the configuration was read
+// from, and of the folders that were looked through for some: a change in them is
+// a reason to reload.
+func (g *Gateway) Files() []string { return g.pool.Load().cfg.Files }
