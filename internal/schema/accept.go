@@ -12,7 +12,7 @@ func (s *Schema) Accepts(args []byte) bool {
 	if s.root == nil {
 		return false
 	}
-	sc := scan{text: args, steps: maxFastSteps}
+	sc := scan{text: args, steps: maxRescans + len(args)}
 	if !sc.value(s.root, 0) {
 		return false
 	}
@@ -20,9 +20,10 @@ func (s *Schema) Accepts(args []byte) bool {
 	return sc.at == len(args)
 }
 
-// maxFastSteps bounds what alternatives within alternatives cost: each step is
-// one look at a value.
-const maxFastSteps = 1 << 20
+// maxRescans bounds what alternatives within alternatives cost: one is paid for
+// each look at a value, and for eight bytes that are read again. The bytes of the
+// text pay for the first look at each of its values.
+const maxRescans = 1 << 16
 
 // isPlain reports whether Accepts understands the node, not counting those
 // within. It is asked once, after compiling.
@@ -130,23 +131,21 @@ func (s *scan) alternatives(n *node, depth int) bool {
 		if !s.value(n.ref, depth+1) {
 			return false
 		}
-		s.at = from
+		s.back(from)
 	}
 	if l := n.logic; l != nil {
 		for _, sub := range l.all {
 			if !s.value(sub, depth+1) {
 				return false
 			}
-			s.at = from
+			s.back(from)
 		}
-		if l.any != nil && !s.one(l.any, depth) {
-			return false
+		for _, list := range [...][]*node{l.any, l.one} {
+			if list != nil && !s.one(list, depth) {
+				return false
+			}
+			s.back(from)
 		}
-		s.at = from
-		if l.one != nil && !s.one(l.one, depth) {
-			return false
-		}
-		s.at = from
 	}
 	return s.kind(n, depth)
 }
@@ -162,9 +161,15 @@ func (s *scan) one(list []*node, depth int) bool {
 		if s.value(n, depth+1) {
 			return true
 		}
-		s.at = from
+		s.back(from)
 	}
 	return false
+}
+
+// back goes back to read a value again.
+func (s *scan) back(to int) {
+	s.steps -= (s.at - to) / 8
+	s.at = to
 }
 
 // kindOf returns the type of the value that begins with c.

@@ -85,7 +85,7 @@ const maxNodes = 2000
 // node returns what is wrong with v at place at. What it looked at is marked in
 // m, where that is wanted.
 func (e *evaluation) node(n *node, v *value, at *place, m *marks) []fault {
-	e.steps--
+	e.steps -= 1 + len(n.enum)/8
 	if e.steps < 0 || e.depth > maxNodes {
 		e.over = true
 	}
@@ -172,13 +172,17 @@ func (r *report) text(t *textRules) {
 	if t == nil {
 		return
 	}
+	r.e.steps -= len(r.v.text) / 64
 	if t.min > 0 || t.max >= 0 {
 		if n := utf8.RuneCountInString(r.v.text); n < t.min || t.max >= 0 && n > t.max {
 			r.add(wrongLength, "")
 		}
 	}
-	if t.pattern != nil && !t.pattern.MatchString(r.v.text) {
-		r.add(wrongPattern, "")
+	if t.pattern != nil {
+		r.e.steps -= len(r.v.text) / 8
+		if !t.pattern.MatchString(r.v.text) {
+			r.add(wrongPattern, "")
+		}
 	}
 }
 
@@ -219,8 +223,11 @@ func (r *report) array(t *arrayRules) {
 	if n := len(r.v.items); n < t.min || t.max >= 0 && n > t.max {
 		r.add(wrongCount, "")
 	}
-	if t.unique && repeats(r.v.items) {
-		r.add(itemTwice, "")
+	if t.unique {
+		r.e.steps -= len(r.v.raw) / 16
+		if repeats(r.v.items) {
+			r.add(itemTwice, "")
+		}
 	}
 	for i, item := range r.v.items {
 		sub := t.rest

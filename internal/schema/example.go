@@ -7,19 +7,39 @@ import (
 	"strings"
 )
 
-// example returns arguments that are valid: what is required and no more, with
-// the defaults, examples and values that the schema itself names. It reports
-// false where it finds none, or only long ones.
-func (s *Schema) example() (string, bool) {
-	x := exampler{eval: &evaluation{steps: maxSteps / 10}}
-	text := x.of(s.root, 0)
-	if text == "" || len(text) > maxShown || text[0] != '{' || !x.fits(s.root, text) {
-		return "", false
+// example returns arguments that are valid: what is required, and what was wrong,
+// and no more, with the defaults, examples and values that the schema itself
+// names. It reports false where it finds none, or only long ones.
+func (s *Schema) example(faults []fault) (string, bool) {
+	x := exampler{eval: &evaluation{steps: maxSteps}}
+	for i := range faults {
+		if f := &faults[i]; f.kind != unknown && f.kind != wrongName && f.kind != neverValid {
+			x.asked = append(x.asked, pointer(f.path)+"/")
+		}
 	}
-	return text, true
+	for range 2 {
+		text := x.of(s.root, "/", 0)
+		if text != "" && len(text) <= maxShown && text[0] == '{' && x.fits(s.root, text) {
+			return text, true
+		}
+		if x.asked == nil {
+			break
+		}
+		x.asked = nil // what is required alone may do
+	}
+	return "", false
 }
 
-type exampler struct{ eval *evaluation }
+// An exampler makes examples. asked are the places, each ending in a slash, that
+// they are to have besides what is required.
+type exampler struct {
+	eval  *evaluation
+	asked []string
+}
+
+func (x *exampler) isAsked(at string) bool {
+	return slices.ContainsFunc(x.asked, func(path string) bool { return strings.HasPrefix(path, at) })
+}
 
 // fits reports whether a text is valid against n.
 func (x *exampler) fits(n *node, text string) bool {
@@ -29,8 +49,8 @@ func (x *exampler) fits(n *node, text string) bool {
 
 const maxExampleDepth = 6
 
-// of returns an example for n, or "" where none was found.
-func (x *exampler) of(n *node, depth int) string {
+// of returns an example for the value at a place, or "" where none was found.
+func (x *exampler) of(n *node, at string, depth int) string {
 	if n == nil || n.never || depth > maxExampleDepth {
 		return ""
 	}
@@ -43,7 +63,7 @@ func (x *exampler) of(n *node, depth int) string {
 	var tries []string
 	switch kinds := n.kinds(); {
 	case kinds&object != 0 && n.object != nil, kinds == object:
-		tries = []string{x.object(n, depth)}
+		tries = []string{x.object(n, at, depth)}
 	case kinds&str != 0:
 		tries = x.strings(n)
 	case kinds&(integer|number) != 0:
@@ -51,7 +71,7 @@ func (x *exampler) of(n *node, depth int) string {
 	case kinds&boolean != 0:
 		tries = []string{"true", "false"}
 	case kinds&array != 0:
-		tries = []string{x.array(n, depth)}
+		tries = []string{x.array(n, at, depth)}
 	default:
 		tries = []string{"null"}
 	}
@@ -62,7 +82,7 @@ func (x *exampler) of(n *node, depth int) string {
 	}
 	if n.logic != nil {
 		for _, sub := range slices.Concat(n.logic.any, n.logic.one, n.logic.all) {
-			if text := x.of(sub, depth+1); text != "" && x.fits(n, text) {
+			if text := x.of(sub, at, depth+1); text != "" && x.fits(n, text) {
 				return text
 			}
 		}
@@ -103,13 +123,14 @@ func (x *exampler) named(n *node) []string {
 	return out
 }
 
-func (x *exampler) object(n *node, depth int) string {
+func (x *exampler) object(n *node, at string, depth int) string {
 	var b strings.Builder
 	b.WriteByte('{')
 	if o := n.object; o != nil {
 		for i := range o.list {
 			p := &o.list[i]
-			if !p.required {
+			inner := at + strings.TrimPrefix(pointer([]string{p.name}), "/") + "/"
+			if !p.required && !x.isAsked(inner) {
 				continue
 			}
 			sub := p.node
@@ -118,7 +139,7 @@ func (x *exampler) object(n *node, depth int) string {
 			}
 			text := `"…"`
 			if sub != nil {
-				text = x.of(sub, depth+1)
+				text = x.of(sub, inner, depth+1)
 			}
 			if text == "" {
 				return ""
@@ -134,7 +155,7 @@ func (x *exampler) object(n *node, depth int) string {
 	return b.String()
 }
 
-func (x *exampler) array(n *node, depth int) string {
+func (x *exampler) array(n *node, at string, depth int) string {
 	a := n.array
 	if a == nil || a.rest == nil && a.prefix == nil && a.min == 0 {
 		return "[]"
@@ -147,7 +168,7 @@ func (x *exampler) array(n *node, depth int) string {
 		}
 		text := "1"
 		if sub != nil {
-			text = x.of(sub, depth+1)
+			text = x.of(sub, at+strconv.Itoa(i)+"/", depth+1)
 		}
 		if text == "" || len(items) > 20 {
 			break

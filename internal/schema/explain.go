@@ -40,7 +40,7 @@ func (s *Schema) explain(faults []fault) string {
 		}
 		fmt.Fprintf(&b, "Schema of %s: %s\n", where, showNode(n))
 	}
-	if example, ok := s.example(); ok {
+	if example, ok := s.example(faults); ok {
 		fmt.Fprintf(&b, "Valid arguments look like this: %s\n", example)
 	}
 	return strings.TrimSuffix(b.String(), "\n")

@@ -2,7 +2,7 @@ package schema
 
 // Example returns arguments that are valid, or "".
 func (s *Schema) Example() string {
-	text, _ := s.example()
+	text, _ := s.example(nil)
 	return text
 }
 

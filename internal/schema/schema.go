@@ -41,7 +41,7 @@ const (
 	maxDepth     = 128       // nesting of a schema, and of arguments
 	maxArguments = 8 << 20   // bytes of arguments that are parsed
 	maxMended    = 256 << 10 // bytes of arguments that are mended
-	maxSteps     = 1_000_000 // visits of a node of the schema in one Check
+	maxSteps     = 300_000   // visits of a node of the schema in one Check
 )
 
 // A Schema is a compiled JSON Schema. It never changes and may be used
@@ -118,7 +118,7 @@ func (s *Schema) Check(args []byte, repair bool) Outcome {
 	}
 	v, err := parse(args)
 	if err != nil {
-		return Outcome{Problem: "The arguments are " + err.Error() + ". Send flatter ones."}
+		return Outcome{Problem: "- the arguments are " + err.Error() + "; send flatter ones"}
 	}
 	e := &evaluation{steps: maxSteps}
 	faults := e.root(s.root, v)

@@ -58,7 +58,7 @@ func wantedValues(enum []*value) string {
 		if v.kind == str {
 			words = append(words, fmt.Sprintf("%q", clip(v.text, 60)))
 		} else {
-			words = append(words, clip(string(canonical(nil, v)), 60))
+			words = append(words, clip(string(v.raw), 60))
 		}
 	}
 	if len(words) == 1 {
@@ -148,6 +148,9 @@ func (t *numberRules) say() string {
 	if t == nil {
 		return ""
 	}
+	if t.isAnyWhole() {
+		return ""
+	}
 	var words string
 	switch {
 	case t.min != nil && t.max != nil && !t.minOpen && !t.maxOpen:
@@ -167,6 +170,13 @@ func (t *numberRules) say() string {
 		words += " that is a multiple of " + decimal(t.multiple)
 	}
 	return words
+}
+
+// isAnyWhole reports whether the bounds are those of the integers that JavaScript
+// can tell apart, which generators add by themselves.
+func (t *numberRules) isAnyWhole() bool {
+	const most = 1<<53 - 1
+	return t.whole && t.minWhole == -most && t.maxWhole == most
 }
 
 func decimal(r *big.Rat) string {
