@@ -285,6 +285,33 @@ func (s *server) list(m message) {
 	s.result(m, `{"tools":[`+strings.Join(tools[from:to], ",")+`]`+next+`}`)
 }
 
+// CrashTool is a tool for Script.Extra. Each call of it adds a line to a file and,
+// the first so many times, ends the process with status 7; the next ones answer
+// with the number of lines. Its arguments are {"file": …, "times": …}.
+const CrashTool = `{"name":"crash","description":"writes, then dies","inputSchema":{"type":"object","properties":{"file":{"type":"string"},"times":{"type":"integer"}}}}`
+
+func (s *server) crash(args json.RawMessage, text func(string)) {
+	var a struct {
+		File  string
+		Times int
+	}
+	_ = json.Unmarshal(args, &a)
+	f, err := os.OpenFile(a.File, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		text(err.Error())
+		return
+	}
+	fmt.Fprintln(f, os.Getpid())
+	_ = f.Close()
+	b, _ := os.ReadFile(a.File)
+	n := strings.Count(string(b), "\n")
+	if n <= a.Times {
+		fmt.Fprintln(os.Stderr, "crash: as told")
+		os.Exit(7)
+	}
+	text(strconv.Itoa(n))
+}
+
 func (s *server) call(m message) {
 	var p struct {
 		Name string          `json:"name"`
@@ -352,10 +379,29 @@ func (s *server) call(m message) {
 	case "mute": // not listed: from now on it answers nothing
 		text("not a word more")
 		s.Mute = []string{"ping", "tools/list", "tools/call"}
+	case "crash": // not listed: see CrashTool
+		s.crash(p.Args, text)
+	case "until": // not listed: see UntilTool
+		var a struct{ File string }
+		_ = json.Unmarshal(p.Args, &a)
+		s.tasks.Go(func() { text(waitFor(a.File)) })
 	case "garbage":
 		s.print(`no protocol at all`)
 		text("clean")
 	default:
 		s.fail(m, -32602, "Unknown tool: "+p.Name)
 	}
+}
+
+// UntilTool is the definition, for Script.Extra, of a tool that answers with the
+// process id of its server once a file exists.
+const UntilTool = `{"name":"until","inputSchema":{"type":"object","properties":{"file":{"type":"string"}}}}`
+
+func waitFor(file string) string {
+	for range time.Tick(5 * time.Millisecond) {
+		if _, err := os.Stat(file); err == nil {
+			break
+		}
+	}
+	return strconv.Itoa(os.Getpid())
 }
