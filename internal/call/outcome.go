@@ -71,6 +71,8 @@ func nameParts(name string) (things []string, verb int) {
 		switch {
 		case strings.HasSuffix(w, "ies") && len(w) > 4:
 			w = w[:len(w)-3] + "y"
+		case strings.HasSuffix(w, "shes"), strings.HasSuffix(w, "ches"), strings.HasSuffix(w, "sses"), strings.HasSuffix(w, "xes"):
+			w = w[:len(w)-2]
 		case strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss") && len(w) > 3:
 			w = w[:len(w)-1]
 		}

@@ -239,6 +239,7 @@ func TestHowToCheck(t *testing.T) {
 		{"createEntities", []string{"read_graph", "search-entity"}, "search-entity of server s"},
 		{"add_category", []string{"categories_list"}, "categories_list of server s"},
 		{"docker_restart", []string{"docker_ps", "docker_status"}, "docker_status of server s"},
+		{"make_batch", []string{"get_match", "list_batches"}, "list_batches of server s"},
 		{"t", []string{"get_thing"}, "a tool that only reads."},
 		{"send_mail", nil, "a tool that only reads."},
 	} {

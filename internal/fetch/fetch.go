@@ -2,7 +2,6 @@
 // which was to read it cannot:
 //
 //	f := fetch.New(fetch.Options{})
-//	defer f.Close()
 //	page, err := f.Page(ctx, "https://example.com/", nil)
 //	if err != nil {
 //		return err // a sentence for the model
@@ -50,7 +49,8 @@ type Options struct {
 	Control func(network, address string, c syscall.RawConn) error
 }
 
-// A Fetcher reads pages. It is safe for concurrent use. Close it.
+// A Fetcher reads pages. It is safe for concurrent use, and holds nothing between
+// two of them.
 type Fetcher struct{ transport *http.Transport }
 
 // A Page is what was read.
@@ -83,9 +83,6 @@ func public() *ssrf.Guardian {
 		ssrf.WithDeniedV4Prefixes(netip.MustParsePrefix("168.63.129.16/32")), // Azure's, a public address
 	)
 }
-
-// Close ends idle connections.
-func (f *Fetcher) Close() { f.transport.CloseIdleConnections() }
 
 // Page reads the page at an address. refuse, where not nil, is asked before each
 // request, the redirects too; its error is returned as it is. Other errors say in

@@ -23,13 +23,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // anywhere lets the tests reach the site on this machine.
 func anywhere(string, string, syscall.RawConn) error { return nil }
 
-func newFetcher(t *testing.T, o fetch.Options) *fetch.Fetcher {
-	t.Helper()
-	f := fetch.New(o)
-	t.Cleanup(f.Close)
-	return f
-}
-
 func site(t *testing.T) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -70,7 +63,7 @@ func site(t *testing.T) *httptest.Server {
 }
 
 func TestPage(t *testing.T) {
-	srv, f := site(t), newFetcher(t, fetch.Options{Control: anywhere})
+	srv, f := site(t), fetch.New(fetch.Options{Control: anywhere})
 	p, err := f.Page(t.Context(), srv.URL+"/to/123#part", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +81,7 @@ func TestPage(t *testing.T) {
 }
 
 func TestPageErrors(t *testing.T) {
-	srv, f := site(t), newFetcher(t, fetch.Options{Control: anywhere})
+	srv, f := site(t), fetch.New(fetch.Options{Control: anywhere})
 	for address, want := range map[string]string{
 		srv.URL + "/none":                     "404 Not Found",
 		srv.URL + "/to/123456789012":          "redirects more than 10 times",
@@ -114,7 +107,7 @@ func TestPageErrors(t *testing.T) {
 
 // TestOnlyPublicAddresses are reached, however they are written.
 func TestOnlyPublicAddresses(t *testing.T) {
-	srv, f := site(t), newFetcher(t, fetch.Options{})
+	srv, f := site(t), fetch.New(fetch.Options{})
 	port := srv.URL[strings.LastIndex(srv.URL, ":"):]
 	for _, address := range []string{
 		"http://127.0.0.1/", "http://localhost/", "http://[::1]/", "http://0.0.0.0/", "http://[::ffff:127.0.0.1]/",
@@ -134,7 +127,7 @@ func TestOnlyPublicAddresses(t *testing.T) {
 
 // TestRefuse: the caller is asked about each address before it is requested.
 func TestRefuse(t *testing.T) {
-	srv, f := site(t), newFetcher(t, fetch.Options{Control: anywhere})
+	srv, f := site(t), fetch.New(fetch.Options{Control: anywhere})
 	no := errors.New("not this one")
 	var asked []string
 	_, err := f.Page(t.Context(), srv.URL+"/to/12", func(u string) error {
