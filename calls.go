@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/admission"
+	"github.com/tenon-mcp/tenon/internal/batch"
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/record"
@@ -53,7 +54,7 @@ func BatchNotes(results []*tool.Result) []tool.Note {
 	var notes []tool.Note
 	for _, r := range results {
 		for _, n := range r.Notes {
-			if n.Stage == call.BatchStage && !slices.Contains(notes, n) {
+			if n.Stage == batch.Stage && !slices.Contains(notes, n) {
 				notes = append(notes, n)
 			}
 		}
@@ -73,8 +74,10 @@ type pipeline struct {
 // newPipeline returns the pipeline of these stages.
 func newPipeline(a config.Admission, o call.Options) pipeline {
 	run := call.New(o)
-	limits := call.BatchOptions{MaxParallel: a.MaxParallel, MaxCalls: a.MaxBatch}
-	return pipeline{run: run, batch: call.NewBatch(o, limits, run), admission: o.Admission, ledger: o.Ledger}
+	side := batch.New(batch.Options{
+		Catalog: o.Catalog, Run: run, Refuse: call.Refuser(o), MaxParallel: a.MaxParallel, MaxCalls: a.MaxBatch,
+	})
+	return pipeline{run: run, batch: side, admission: o.Admission, ledger: o.Ledger}
 }
 
 // newAdmission returns what keeps the limits of the configuration.

@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/tenon-mcp/tenon/tool"
@@ -19,5 +20,17 @@ func record(o *Options, next Handler) Handler {
 		}
 		o.Record(r, res)
 		return res
+	}
+}
+
+// Refuser returns a function that answers for a call that is not carried out at
+// all, and keeps it as the chain of New does.
+func Refuser(o Options) func(ctx context.Context, c tool.Call, why *tool.Error, notes ...tool.Note) *tool.Result {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return func(ctx context.Context, c tool.Call, why *tool.Error, notes ...tool.Note) *tool.Result {
+		r := &Request{Call: c, ID: o.NewID(), Started: time.Now(), Notes: notes}
+		return record(&o, func(context.Context, *Request) *tool.Result { return failed(r, why) })(ctx, r)
 	}
 }

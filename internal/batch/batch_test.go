@@ -1,7 +1,8 @@
-package call_test
+package batch_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,9 +11,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tenon-mcp/tenon/internal/call"
+	"go.uber.org/goleak"
+
+	"github.com/tenon-mcp/tenon/internal/batch"
 	"github.com/tenon-mcp/tenon/tool"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestPlan(t *testing.T) {
 	for _, c := range []struct {
@@ -34,7 +39,7 @@ func TestPlan(t *testing.T) {
 		for i := range c.safe {
 			safe[i] = c.safe[i] == 's'
 		}
-		if got := call.Plan(safe, c.parallel); !slices.Equal(got, c.want) {
+		if got := batch.Plan(safe, c.parallel); !slices.Equal(got, c.want) {
 			t.Errorf("%s in groups of %d: %v, want %v", c.safe, c.parallel, got, c.want)
 		}
 	}
@@ -43,14 +48,14 @@ func TestPlan(t *testing.T) {
 // late is a catalog whose server "late" lists its tools after two seconds, and
 // whose server "hangs" never does.
 type late struct {
-	*shelf
+	tools []tool.Tool
 
 	mu     sync.Mutex
 	listed bool
 }
 
 func (l *late) HasServer(name string) bool {
-	return name == "late" || name == "hangs" || l.shelf.HasServer(name)
+	return name == "late" || name == "hangs" || slices.ContainsFunc(l.tools, func(t tool.Tool) bool { return t.Server == name })
 }
 
 func (l *late) Await(ctx context.Context, server string) error {
@@ -84,18 +89,30 @@ func (l *late) Find(id tool.ID) (*tool.Tool, bool) {
 	if id.Server == "late" && !l.listed {
 		return nil, false
 	}
-	return l.shelf.Find(id)
+	for i := range l.tools {
+		if l.tools[i].ID == id {
+			return &l.tools[i], true
+		}
+	}
+	return nil, false
 }
 
 func (l *late) WithName(name string) (out []*tool.Tool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, t := range l.shelf.WithName(name) {
-		if t.Server != "late" || l.listed {
-			out = append(out, t)
+	for i, t := range l.tools {
+		if t.Name == name && (t.Server != "late" || l.listed) {
+			out = append(out, &l.tools[i])
 		}
 	}
 	return out
+}
+
+func (l *late) Blacklisted(id tool.ID) bool { return id == tool.ID{Server: "s", Name: "black"} }
+
+// refuse answers for what is not run.
+func refuse(_ context.Context, c tool.Call, why *tool.Error, notes ...tool.Note) *tool.Result {
+	return &tool.Result{ID: "refused", Server: c.Server, Tool: c.Tool, Kind: why.Kind, Message: why.Text, Err: why, Notes: notes}
 }
 
 // TestBatchAsksTheToolThatIsMeant shows which calls run side by side: those that
@@ -103,7 +120,7 @@ func (l *late) WithName(name string) (out []*tool.Tool) {
 func TestBatchAsksTheToolThatIsMeant(t *testing.T) {
 	safe := tool.Meta{Registered: true, ConcurrencySafe: true}
 	catalog := func(listed bool) *late {
-		return &late{listed: listed, shelf: &shelf{black: tool.ID{Server: "s", Name: "black"}, tools: []tool.Tool{
+		return &late{listed: listed, tools: []tool.Tool{
 			{ID: tool.ID{Server: "s", Name: "cpu"}, Meta: safe},
 			{ID: tool.ID{Server: "s", Name: "disk"}, Meta: safe},
 			{ID: tool.ID{Server: "s", Name: "web"}},
@@ -113,7 +130,7 @@ func TestBatchAsksTheToolThatIsMeant(t *testing.T) {
 			{ID: tool.ID{Server: "z", Name: "zip"}, Meta: safe},
 			{ID: tool.ID{Server: "late", Name: "cpu"}},
 			{ID: tool.ID{Server: "late", Name: "slow"}, Meta: safe},
-		}}}
+		}}
 	}
 	for _, c := range []struct {
 		name  string
@@ -124,12 +141,12 @@ func TestBatchAsksTheToolThatIsMeant(t *testing.T) {
 		{"by kind", "s/cpu s/disk s/web", "s/cpu+s/disk s/web", time.Second},
 		{"unsafe first", "s/web s/cpu s/disk", "s/web s/cpu+s/disk", time.Second},
 		{"more than may", "s/cpu s/cpu s/cpu s/disk", "s/cpu+s/cpu+s/cpu s/disk", time.Second},
-		{"misspelt server", "ss/zip s/cpu", "s/cpu+z/zip", 0},
-		{"no server", "/zip s/cpu", "s/cpu+z/zip", 0},
-		{"server that lacks it", "s/zip s/cpu", "s/cpu+z/zip", 0},
-		{"unknown tool", "s/cpu s/nope s/disk", "s/cpu s/disk", time.Second},
-		{"name that two have", "s/cpu nowhere/twice s/disk", "s/cpu s/disk", time.Second},
-		{"blacklisted", "s/cpu s/black s/disk", "s/cpu s/disk", time.Second},
+		{"misspelt server", "ss/zip s/cpu", "s/cpu+ss/zip", 0},
+		{"no server", "/zip s/cpu", "/zip+s/cpu", 0},
+		{"server that lacks it", "s/zip s/cpu", "s/cpu+s/zip", 0},
+		{"unknown tool", "s/cpu s/nope s/disk", "s/cpu s/nope s/disk", 2 * time.Second},
+		{"name that two have", "s/cpu nowhere/twice s/disk", "s/cpu nowhere/twice s/disk", 2 * time.Second},
+		{"blacklisted", "s/cpu s/black s/disk", "s/cpu s/black s/disk", 2 * time.Second},
 		{"not listed yet", "late/slow late/slow s/web", "late/slow+late/slow s/web", 3 * time.Second},
 		{"not listed yet, and another has the name", "late/cpu s/cpu s/web", "late/cpu s/cpu s/web", 4 * time.Second},
 	} {
@@ -138,24 +155,23 @@ func TestBatchAsksTheToolThatIsMeant(t *testing.T) {
 				var mu sync.Mutex
 				began := time.Now()
 				groups := map[time.Duration][]string{}
-				options := call.Options{
-					Catalog: catalog(!strings.Contains(c.calls, "late/")),
-					Send: func(ctx context.Context, r *call.Request, _ []byte) (tool.Bytes, error) {
+				run := batch.New(batch.Options{
+					Catalog: catalog(!strings.Contains(c.calls, "late/")), Refuse: refuse, MaxParallel: 3,
+					Run: func(_ context.Context, one tool.Call) *tool.Result {
 						mu.Lock()
 						at := time.Since(began)
-						groups[at] = append(groups[at], r.Target.String())
+						groups[at] = append(groups[at], one.Server+"/"+one.Tool)
 						mu.Unlock()
-						return second(ctx, r, nil)
+						time.Sleep(time.Second)
+						return &tool.Result{Tool: one.Tool}
 					},
-					Record: func(*call.Request, *tool.Result) {}, NewID: func() string { return "id" },
-				}
-				batch := call.NewBatch(options, call.BatchOptions{MaxParallel: 3}, call.New(options))
+				})
 				var calls []tool.Call
 				for _, id := range strings.Fields(c.calls) {
 					server, name, _ := strings.Cut(id, "/")
 					calls = append(calls, tool.Call{Server: server, Tool: name})
 				}
-				results := batch(t.Context(), calls)
+				results := run(t.Context(), calls)
 				var got []string
 				var last time.Duration
 				for at := time.Duration(0); at < time.Minute; at += time.Second {
@@ -183,37 +199,38 @@ func TestBatchAsksTheToolThatIsMeant(t *testing.T) {
 func TestBatchBesideAServerThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		var sent time.Duration
-		options := call.Options{
-			Catalog: &late{shelf: &shelf{tools: []tool.Tool{{ID: tool.ID{Server: "s", Name: "t"}, Meta: tool.Meta{ConcurrencySafe: true}}}}},
-			Send: func(context.Context, *call.Request, []byte) (tool.Bytes, error) {
-				sent = time.Since(began)
-				return text("ok"), nil
+		var at []time.Duration
+		run := batch.New(batch.Options{
+			Catalog: &late{tools: []tool.Tool{{ID: tool.ID{Server: "s", Name: "t"}, Meta: tool.Meta{ConcurrencySafe: true}}}},
+			Refuse:  refuse, MaxParallel: 3,
+			Run: func(context.Context, tool.Call) *tool.Result {
+				at = append(at, time.Since(began))
+				time.Sleep(time.Second)
+				return &tool.Result{}
 			},
-			Record: func(*call.Request, *tool.Result) {}, NewID: func() string { return "id" },
-		}
-		batch := call.NewBatch(options, call.BatchOptions{MaxParallel: 3}, call.New(options))
-		results := batch(t.Context(), []tool.Call{{Server: "hangs", Tool: "t", Timeout: time.Second}, {Server: "s", Tool: "t"}})
-		if took := time.Since(began); took != 2*time.Second || sent != took || results[0].Kind != tool.Timeout || results[1].Kind != "" {
-			t.Errorf("after %s, sent at %s: %q, %q", took, sent, results[0].Kind, results[1].Kind)
+		})
+		run(t.Context(), []tool.Call{{Server: "hangs", Tool: "t", Timeout: time.Second}, {Server: "s", Tool: "t"}})
+		if want := []time.Duration{time.Second, 2 * time.Second}; !slices.Equal(at, want) {
+			t.Errorf("began at %s, want %s", at, want)
 		}
 	})
 }
 
-// TestBatchIsCut: calls over the limit are recorded, denied and noted, not run.
+// twelve are so many calls of a tool that nobody declared.
+func twelve() []tool.Call { return slices.Repeat([]tool.Call{{Server: "s", Tool: "t"}}, 12) }
+
+// TestBatchIsCut: calls over the limit are denied and noted, not run.
 func TestBatchIsCut(t *testing.T) {
-	var sent, recorded int
-	options := call.Options{
-		Catalog: &shelf{tools: []tool.Tool{{ID: tool.ID{Server: "s", Name: "t"}}}},
-		Send: func(context.Context, *call.Request, []byte) (tool.Bytes, error) {
-			sent++
-			return text("ok"), nil
+	ran := 0
+	run := batch.New(batch.Options{
+		Catalog: &late{listed: true}, Refuse: refuse, MaxParallel: 3, MaxCalls: 2,
+		Run: func(context.Context, tool.Call) *tool.Result {
+			ran++
+			return &tool.Result{}
 		},
-		Record: func(*call.Request, *tool.Result) { recorded++ },
-		NewID:  func() string { return "id" },
-	}
-	batch := call.NewBatch(options, call.BatchOptions{MaxParallel: 3, MaxCalls: 2}, call.New(options))
-	results := batch(t.Context(), make12())
+	})
+	results := run(t.Context(), twelve())
+	note := tool.Note{Stage: batch.Stage, Text: "a batch carries out at most 2 calls, and this one holds 12: the rest were not run"}
 	for i, res := range results {
 		if i < 2 {
 			if res.Kind != "" || len(res.Notes) > 0 {
@@ -221,47 +238,36 @@ func TestBatchIsCut(t *testing.T) {
 			}
 			continue
 		}
-		if res.Kind != tool.Denied || res.ID != "id" || !strings.Contains(res.Text(), fmt.Sprintf("number %d of its batch", i+1)) ||
-			len(res.Notes) != 1 || res.Notes[0] != (tool.Note{Stage: call.BatchStage, Text: "a batch carries out at most 2 calls, and this one holds 12: the rest were not run"}) {
+		if res.Kind != tool.Denied || !strings.Contains(res.Text(), fmt.Sprintf("number %d of its batch", i+1)) || !slices.Equal(res.Notes, []tool.Note{note}) {
 			t.Errorf("%d: %+v", i, res)
 		}
 	}
-	if len(results) != 12 || sent != 2 || recorded != 12 {
-		t.Errorf("%d results, %d sent, %d recorded", len(results), sent, recorded)
+	if len(results) != 12 || ran != 2 {
+		t.Errorf("%d results, %d calls", len(results), ran)
 	}
-}
-
-func make12() []tool.Call {
-	calls := make([]tool.Call, 12)
-	for i := range calls {
-		calls[i] = tool.Call{Server: "s", Tool: "t"}
-	}
-	return calls
 }
 
 // TestBatchIsCanceled: what has not begun is told so, whatever the cause.
 func TestBatchIsCanceled(t *testing.T) {
-	for _, cause := range []error{nil, context.DeadlineExceeded, fmt.Errorf("a cause of its own")} {
+	for _, cause := range []error{context.Canceled, context.DeadlineExceeded, errors.New("a cause of its own")} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		sent := 0
-		options := call.Options{
-			Catalog: &shelf{tools: []tool.Tool{{ID: tool.ID{Server: "s", Name: "t"}}}},
-			Send: func(context.Context, *call.Request, []byte) (tool.Bytes, error) {
-				if sent++; sent == 3 {
+		ran := 0
+		run := batch.New(batch.Options{
+			Catalog: &late{listed: true}, Refuse: refuse, MaxParallel: 3,
+			Run: func(context.Context, tool.Call) *tool.Result {
+				if ran++; ran == 3 {
 					cancel(cause)
 				}
-				return text("ok"), nil
+				return &tool.Result{}
 			},
-			Record: func(*call.Request, *tool.Result) {}, NewID: func() string { return "id" },
-		}
-		results := call.NewBatch(options, call.BatchOptions{MaxParallel: 3}, call.New(options))(ctx, make12())
-		for i, res := range results {
-			if i < 3 && res.Kind != "" || i >= 3 && (res.Kind != tool.Canceled || res.ID == "" || !strings.Contains(res.Text(), "before this call began")) {
+		})
+		for i, res := range run(ctx, twelve()) {
+			if i < 3 && res.Kind != "" || i >= 3 && (res.Kind != tool.Canceled || !strings.Contains(res.Text(), "before this call began") || !errors.Is(res.Err, cause)) {
 				t.Errorf("%v, %d: %+v", cause, i, res)
 			}
 		}
-		if sent != 3 {
-			t.Errorf("%v: %d calls were sent", cause, sent)
+		if ran != 3 {
+			t.Errorf("%v: %d calls ran", cause, ran)
 		}
 	}
 }

@@ -1,69 +1,93 @@
-package call
+// Package batch carries out many calls, side by side where that is safe, and gives
+// a result for each, in their order.
+//
+//	run := batch.New(batch.Options{Catalog: view, Run: call, Refuse: refuse, MaxParallel: 6, MaxCalls: 10})
+//	results := run(ctx, calls)
+//
+// Neighbours whose tools are concurrency-safe run side by side; every other call
+// runs alone, so what it relies on has ended before it. Plan is that rule, and
+// nothing else. A call that fails touches no other. The package knows nothing of
+// how one call is carried out.
+package batch
 
 import (
 	"context"
-	"log/slog"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/tenon-mcp/tenon/tool"
 )
 
-// BatchOptions are the limits of a batch.
-type BatchOptions struct {
+// A Catalog knows the tools of the pool. Its methods are called concurrently.
+type Catalog interface {
+	HasServer(server string) bool
+	// Await waits until the tools of the server are known, of all servers where it
+	// is empty. The error says why they will not be.
+	Await(ctx context.Context, server string) error
+	Find(id tool.ID) (*tool.Tool, bool)
+	WithName(name string) []*tool.Tool
+	Blacklisted(id tool.ID) bool
+}
+
+// Options are what a batch needs.
+type Options struct {
+	Catalog Catalog
+	// Run carries out one call. It never returns nil.
+	Run func(ctx context.Context, c tool.Call) *tool.Result
+	// Refuse answers for a call that is not run.
+	Refuse func(ctx context.Context, c tool.Call, why *tool.Error, notes ...tool.Note) *tool.Result
 	// MaxParallel is how many calls run side by side; less than 1 is 1.
 	MaxParallel int
 	// MaxCalls is how many calls are carried out; 0 is no limit.
 	MaxCalls int
 }
 
-// BatchStage marks the notes that say something of a whole batch.
-const BatchStage = "batch"
+// Stage marks the notes that say something of a whole batch.
+const Stage = "batch"
 
 // listingWait is how long a batch waits for the tools of servers that have not
 // been listed yet, to know which calls may run side by side. A single call waits
 // as long before it is corrected.
 const listingWait = 15 * time.Second
 
-// NewBatch returns a function that carries out many calls by run, which New made
-// of the same options, and returns a result for each, in their order. Neighbours
-// that are safe to run side by side do; every other call runs alone, and a call
-// that fails touches no other. Calls over the limit are not run: their results are
-// of kind denied and have a note. Once ctx has ended, the rest are canceled.
-//
-// The function may be called concurrently.
-func NewBatch(o Options, b BatchOptions, run func(context.Context, tool.Call) *tool.Result) func(context.Context, []tool.Call) []*tool.Result {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	refuse := func(ctx context.Context, c tool.Call, why Handler) *tool.Result {
-		return record(&o, why)(ctx, &Request{Call: c, ID: o.NewID(), Started: time.Now()})
-	}
+// New returns a function that carries out a batch and returns a result for each
+// call. Calls over the limit are not run: their results are of kind denied and have
+// a note. Once ctx has ended, the calls that have not begun are canceled. The
+// function may be called concurrently.
+func New(o Options) func(ctx context.Context, calls []tool.Call) []*tool.Result {
 	return func(ctx context.Context, calls []tool.Call) []*tool.Result {
 		results := make([]*tool.Result, len(calls))
 		n := len(calls)
-		if b.MaxCalls > 0 {
-			n = min(n, b.MaxCalls)
+		if o.MaxCalls > 0 {
+			n = min(n, o.MaxCalls)
 		}
 		begin := 0
-		for _, size := range Plan(safe(ctx, o.Catalog, calls[:n]), b.MaxParallel) {
+		for _, size := range Plan(safe(ctx, o.Catalog, calls[:n]), o.MaxParallel) {
 			group := calls[begin : begin+size]
-			if ctx.Err() != nil {
-				for i, c := range group {
-					results[begin+i] = refuse(ctx, c, unbegun)
-				}
+			if ctx.Err() == nil {
+				sideBySide(ctx, group, results[begin:], o.Run)
 			} else {
-				sideBySide(ctx, group, results[begin:], run)
+				for i, c := range group {
+					results[begin+i] = o.Refuse(ctx, c, unbegun(ctx))
+				}
 			}
 			begin += size
 		}
 		for i := n; i < len(calls); i++ {
-			results[i] = refuse(ctx, calls[i], func(_ context.Context, r *Request) *tool.Result {
-				r.Note(BatchStage, "a batch carries out at most %d calls, and this one holds %d: the rest were not run", n, len(calls))
-				return r.fail(tool.Denied, "This call was not run: it is number %d of its batch, and a batch carries out at most %d calls. Send it again in another batch.", i+1, n)
-			})
+			results[i] = o.Refuse(ctx, calls[i], &tool.Error{
+				Kind: tool.Denied,
+				Text: fmt.Sprintf("This call was not run: it is number %d of its batch, and a batch carries out at most %d calls. Send it again in another batch.", i+1, n),
+			}, tool.Note{Stage: Stage, Text: fmt.Sprintf("a batch carries out at most %d calls, and this one holds %d: the rest were not run", n, len(calls))})
 		}
 		return results
+	}
+}
+
+func unbegun(ctx context.Context) *tool.Error {
+	return &tool.Error{
+		Kind: tool.Canceled, Text: "The batch was canceled before this call began: it was not sent.",
+		Err: context.Cause(ctx),
 	}
 }
 
@@ -78,12 +102,6 @@ func sideBySide(ctx context.Context, group []tool.Call, results []*tool.Result, 
 		wg.Go(func() { results[i] = run(ctx, c) })
 	}
 	wg.Wait()
-}
-
-func unbegun(ctx context.Context, r *Request) *tool.Result {
-	res := r.fail(tool.Canceled, "The batch was canceled before this call began: it was not sent.")
-	res.Err = context.Cause(ctx)
-	return res
 }
 
 // Plan splits calls into groups that run one after the other, and returns their
