@@ -12,7 +12,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -31,6 +33,8 @@ func TestMain(m *testing.M) {
 //	serve ARGS…               starts tenon serve on a free port, and sets $URL
 //	stop                      interrupts it, and wants it to exit with 0 and to
 //	                          have answered everything; serve.log is its stderr
+//	logged TEXT N             waits until serve.log has TEXT, N times (1 if left out)
+//	hup                       sends SIGHUP to what serve started
 //	request METHOD PATH BODY  sends a request to $URL; the answer is "stdout"
 //	talk FILE COMMAND ARGS…   sends the lines of a file to a command, each once the
 //	                          request before it is answered; its output is "stdout"
@@ -44,7 +48,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("TENON_UPDATE") != "",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits, "serve": serve, "stop": stop, "request": request, "talk": talk, "json": jsonValue,
+			"exits": exits, "serve": serve, "stop": stop, "logged": logged, "hup": hup, "request": request, "talk": talk, "json": jsonValue,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Values[gateway{}] = &gateway{}
@@ -117,6 +121,30 @@ func stop(ts *testscript.TestScript, _ bool, _ []string) {
 	if err != nil {
 		ts.Fatalf("tenon serve: %v\n%s", err, ts.ReadFile("serve.log"))
 	}
+}
+
+func hup(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Check(ts.Value(gateway{}).(*gateway).cmd.Process.Signal(syscall.SIGHUP))
+}
+
+func logged(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 1 {
+		ts.Fatalf("usage: logged TEXT [N]")
+	}
+	n := 1
+	if len(args) > 1 {
+		var err error
+		n, err = strconv.Atoi(args[1])
+		ts.Check(err)
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); <-tick.C {
+		if strings.Count(ts.ReadFile("serve.log"), args[0]) >= n {
+			return
+		}
+	}
+	ts.Fatalf("serve.log does not have %q %d times:\n%s", args[0], n, ts.ReadFile("serve.log"))
 }
 
 func request(ts *testscript.TestScript, _ bool, args []string) {

@@ -97,8 +97,16 @@ func (a *app) exit(err error) int {
 	p := explain(err)
 	if a.json() {
 		a.printJSON(p.object())
-		return exitCode[p.kind]
+	} else {
+		a.tell(err)
 	}
+	return exitCode[p.kind]
+}
+
+// tell shows an error to a person, with each mistake of a configuration in its
+// place.
+func (a *app) tell(err error) {
+	p := explain(err)
 	if e, ok := errors.AsType[*tenon.ConfigError](err); ok {
 		for _, m := range e.Problems {
 			a.note("error: %s", strings.TrimRight(m.String()+"\n"+m.Excerpt, "\n"))
@@ -109,7 +117,6 @@ func (a *app) exit(err error) int {
 	if p.hint != "" {
 		a.note("hint: %s", p.hint)
 	}
-	return exitCode[p.kind]
 }
 
 // explain gives any error a kind, and a hint where there is one.

@@ -32,8 +32,9 @@ func serveCommand(a *app) *cobra.Command {
 		Long: "Run the gateway: MCP at /mcp, the REST API at /api/v1, /healthz and /readyz. It listens on this machine only.\n" +
 			"All servers of the pool start side by side; one that fails is tried again, and keeps no other waiting.\n\n" +
 			"With --stdio it speaks MCP on standard input and output, as a client that starts its servers wants it; with\n" +
-			"--listen as well, it does both. It ends with the first interrupt once calls in progress are answered, and with\n" +
-			"the second at once.",
+			"--listen as well, it does both. When a file of the configuration changes, or on SIGHUP, the configuration is\n" +
+			"read again and taken as a whole, or not at all. The gateway ends with the first interrupt once calls in progress\n" +
+			"are answered, and with the second at once.",
 		Example: "  tenon serve\n  tenon serve --listen 127.0.0.1:0 --output json\n  tenon serve --stdio --config tools.yaml",
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -53,6 +54,7 @@ type serving struct {
 	listen *web.Server // nil where it does not listen
 
 	stdio bool
+	log   *slog.Logger
 }
 
 func runServe(ctx context.Context, a *app, listen string, stdio, listening bool) error {
@@ -76,7 +78,7 @@ func runServe(ctx context.Context, a *app, listen string, stdio, listening bool)
 	defer runtime.KeepAlive(ballast)
 	front := mcp.New(gw, mcp.Options{Version: thisBuild().Version, Logger: log, MaxBody: settings.MaxBodyBytes})
 	defer front.Close()
-	s := serving{app: a, gw: gw, front: front, stdio: stdio}
+	s := serving{app: a, gw: gw, front: front, stdio: stdio, log: log}
 	if listening {
 		api := rest.New(gw, rest.Options{Version: thisBuild().Version, Logger: log})
 		fronts := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -115,7 +117,12 @@ func (s serving) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wg sync.WaitGroup
-	var listener, stream error
+	var listener, stream, gone error
+	wg.Go(func() {
+		if gone = (reloader{s.app, s.gw, s.log}).run(ctx); gone != nil {
+			cancel()
+		}
+	})
 	if s.listen != nil {
 		wg.Go(func() {
 			defer cancel()
@@ -132,7 +139,7 @@ func (s serving) run(ctx context.Context) error {
 		wg.Go(func() { s.watchPool(ctx) })
 	}
 	wg.Wait()
-	return errors.Join(listener, stream)
+	return errors.Join(listener, stream, gone)
 }
 
 // announce tells how the gateway is reached.
