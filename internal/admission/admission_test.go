@@ -296,7 +296,7 @@ func TestEndInTheQueue(t *testing.T) {
 		name string
 		tool string
 		call tool.Call
-		end  func(ctx context.Context) (context.Context, context.CancelFunc)
+		end  func(t *testing.T) context.Context
 		kind tool.Kind
 		text string
 		took time.Duration
@@ -307,22 +307,26 @@ func TestEndInTheQueue(t *testing.T) {
 		},
 		{
 			name: "deadline of the context", tool: "t", kind: tool.Timeout, text: "Its time is over", took: 400 * time.Millisecond,
-			end: func(ctx context.Context) (context.Context, context.CancelFunc) {
-				return context.WithTimeout(ctx, 400*time.Millisecond)
+			end: func(t *testing.T) context.Context {
+				ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+				t.Cleanup(cancel)
+				return ctx
 			},
 		},
 		{
 			name: "canceled", tool: "t", kind: tool.Canceled, text: "waited 500ms in the queue", took: 500 * time.Millisecond,
-			end: func(ctx context.Context) (context.Context, context.CancelFunc) {
-				ctx, cancel := context.WithCancel(ctx)
-				return ctx, sync.OnceFunc(func() { time.AfterFunc(500*time.Millisecond, cancel) })
+			end: func(t *testing.T) context.Context {
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(500*time.Millisecond, cancel)
+				return ctx
 			},
 		},
 		{
 			name: "a cause of its own", tool: "t", kind: tool.Denied, text: "in the queue", took: 500 * time.Millisecond,
-			end: func(ctx context.Context) (context.Context, context.CancelFunc) {
-				ctx, cancel := context.WithCancelCause(ctx)
-				return ctx, sync.OnceFunc(func() { time.AfterFunc(500*time.Millisecond, func() { cancel(mine) }) })
+			end: func(t *testing.T) context.Context {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				time.AfterFunc(500*time.Millisecond, func() { cancel(mine) })
+				return ctx
 			},
 		},
 		{
@@ -345,14 +349,7 @@ func TestEndInTheQueue(t *testing.T) {
 				synctest.Wait()
 				ctx := t.Context()
 				if c.end != nil {
-					var end context.CancelFunc
-					ctx, end = c.end(ctx)
-					end2 := end
-					if c.name == "deadline of the context" {
-						defer end2()
-					} else {
-						end2()
-					}
+					ctx = c.end(t)
 				}
 				res := h.start(ctx, c.call)
 				synctest.Wait()

@@ -167,7 +167,7 @@ func TestBatchAsksTheToolThatIsMeant(t *testing.T) {
 					},
 				})
 				var calls []tool.Call
-				for _, id := range strings.Fields(c.calls) {
+				for id := range strings.FieldsSeq(c.calls) {
 					server, name, _ := strings.Cut(id, "/")
 					calls = append(calls, tool.Call{Server: server, Tool: name})
 				}
