@@ -330,22 +330,22 @@ type stringSkipper struct{ inside, escaped bool }
 
 // skip returns where in p the string ends, or len(p).
 func (s *stringSkipper) skip(p []byte, i int) int {
+	quote := -1 // the next one, once it was looked for
 	for i < len(p) {
 		if s.escaped {
 			s.escaped = false
 			i++
 			continue
 		}
-		quote := bytes.IndexByte(p[i:], '"')
-		if quote < 0 {
-			quote = len(p) - i
+		if quote < i {
+			quote = nextByte(p, i, '"')
 		}
-		if slash := bytes.IndexByte(p[i:i+quote], '\\'); slash >= 0 {
+		if slash := bytes.IndexByte(p[i:quote], '\\'); slash >= 0 {
 			s.escaped = true
 			i += slash + 1
 			continue
 		}
-		if i += quote; i < len(p) {
+		if i = quote; i < len(p) {
 			s.inside = false
 			return i + 1
 		}

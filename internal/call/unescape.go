@@ -23,6 +23,7 @@ type unescaper struct {
 // feed reads from p[i] on and returns where the string ended, closing quote
 // included, or -1 where it goes on in the next piece.
 func (u *unescaper) feed(p []byte, i int) (int, error) {
+	quote := -1 // the next one, once it was looked for
 	for i < len(p) {
 		if u.n > 0 {
 			u.esc[u.n] = p[i]
@@ -35,10 +36,10 @@ func (u *unescaper) feed(p []byte, i int) (int, error) {
 			}
 			continue
 		}
-		end := len(p)
-		if q := bytes.IndexByte(p[i:], '"'); q >= 0 {
-			end = i + q
+		if quote < i {
+			quote = nextByte(p, i, '"')
 		}
+		end := quote
 		slash := bytes.IndexByte(p[i:end], '\\')
 		if slash >= 0 {
 			end = i + slash
@@ -59,6 +60,14 @@ func (u *unescaper) feed(p []byte, i int) (int, error) {
 		}
 	}
 	return -1, nil
+}
+
+// nextByte returns where c stands in p, from p[i] on, or len(p).
+func nextByte(p []byte, i int, c byte) int {
+	if n := bytes.IndexByte(p[i:], c); n >= 0 {
+		return i + n
+	}
+	return len(p)
 }
 
 // out emits a plain part.
