@@ -1,5 +1,5 @@
 // Package cli is the command line: tenon serve, tools, servers, call, batch,
-// search, server, check, version and completion.
+// search, handle, server, check, version and completion.
 //
 //	os.Exit(cli.Main(ctx, cli.Options{Args: os.Args[1:], Env: os.Environ(), Stdin: os.Stdin, …}))
 //
@@ -98,8 +98,8 @@ func rootCommand(a *app) *cobra.Command {
 		SilenceUsage:  true,
 		Args:          knownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			return a.checkCommon()
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return a.checkCommon(cmd)
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, "%v", err) })
@@ -114,7 +114,7 @@ func rootCommand(a *app) *cobra.Command {
 	f.BoolVarP(&a.common.verbose, "verbose", "v", false, "log what happens to standard error")
 	root.AddCommand(
 		serveCommand(a), toolsCommand(a), serversCommand(a), callCommand(a), batchCommand(a),
-		searchCommand(a), serverCommand(a), checkCommand(a), versionCommand(a),
+		searchCommand(a), handleCommand(a), serverCommand(a), checkCommand(a), versionCommand(a),
 	)
 	return root
 }
@@ -134,7 +134,13 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 }
 
 // checkCommon checks the flags that all commands have.
-func (a *app) checkCommon() error {
+func (a *app) checkCommon(cmd *cobra.Command) error {
+	switch cmd.Name() {
+	case "serve", "server", "check": // what is ignored is not what was meant
+		if a.common.gateway != "" {
+			return usage(cmd, "tenon %s is about the pool here: it takes no --gateway", cmd.Name())
+		}
+	}
 	if a.common.output != "text" && a.common.output != "json" {
 		return &problem{kind: tool.Invalid, text: fmt.Sprintf("--output is text or json, not %q", a.common.output)}
 	}
