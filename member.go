@@ -120,6 +120,7 @@ func (k maker) server(s *config.Server, m *member) (*upstream.Server, error) {
 		Name: s.Name, Isolation: upstream.Isolation(s.Isolation), Transport: string(s.Transport),
 		StartTimeout: s.StartTimeout, Retries: s.Retries, RetryDelay: s.RetryDelay, IdleTimeout: s.IdleTimeout,
 		MaxSessions: s.Care.MaxSessions, InstallTimeout: s.Care.InstallTimeout, HealthCheck: s.Care.HealthCheck,
+		StartRate:  float64(k.cfg.Gateway.Spawning.Rate) / 2,
 		MaxMessage: k.cfg.Gateway.MaxMessageBytes, Spawner: k.spawner,
 		ClientName: "tenon", ClientVersion: version(), Keep: k.o.Start,
 		Listed: func(tools []json.RawMessage) { k.Gateway.listed(m, tools) }, Changed: func() { k.changed(m.name) },

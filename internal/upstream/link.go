@@ -153,8 +153,14 @@ func (d *dialer) bring(ctx context.Context, w want) (l *link, tools []json.RawMe
 // open connects and shakes hands. After a failure, next is what to ask for first
 // the next time.
 func (d *dialer) open(ctx context.Context, hint era.Era, task string) (l *link, next era.Era, err error) {
-	if err := d.rate.Wait(ctx); err != nil { // it fails at once where the wait would be too long
-		return nil, hint, &proc.LimitError{Text: fmt.Sprintf("it was started too often, and would wait for longer than the time that is left; at most %v starts a second are allowed", d.rate.Limit())}
+	// A fresh connection for each call is no storm; a process for each may be one.
+	if d.o.Command != nil || d.o.Isolation != PerCall {
+		if err := d.rate.Wait(ctx); err != nil { // at once where the wait would be too long
+			if ctx.Err() != nil {
+				return nil, hint, context.Cause(ctx)
+			}
+			return nil, hint, &proc.LimitError{Text: fmt.Sprintf("it was started too often, and would wait for longer than the time that is left; at most %v starts a second are allowed", d.rate.Limit())}
+		}
 	}
 	switch {
 	case d.o.Command != nil:
