@@ -38,6 +38,7 @@ func TestLinksAreTakenOut(t *testing.T) {
 		},
 		{"all items", `{"structuredContent":{"r":[ "` + link + `" , {"a":{"url":"` + link + `"}} ]}}`, `{"structuredContent":{"r":[  ]}}`, 2},
 		{"an item in the middle", `{"structuredContent":[1,"` + link + `", 2]}`, `{"structuredContent":[1,2]}`, 1},
+		{"the last items", `{"structuredContent":[1 , "` + link + `" ,"` + link + `"]}`, `{"structuredContent":[1]}`, 2},
 		{"a list in an item", `{"structuredContent":[{"link":"https://a.example","more":[{"link":"` + link + `"}]}]}`, `{"structuredContent":[{"link":"https://a.example","more":[]}]}`, 1},
 		{"within a dropped item all counts once", `{"structuredContent":[{"link":"` + link + `","text":"see ` + link + ` or","more":["` + link + `"]},1]}`, `{"structuredContent":[1]}`, 1},
 		{"outside of a list", `{"structuredContent":{"best":{"url":"` + link + `"}}}`, `{"structuredContent":{"best":{"url":"[removed by rule huggingface]"}}}`, 1},
