@@ -70,6 +70,7 @@ func runCall(a *app, cmd *cobra.Command, c tool.Call, whole string, single []str
 		a.printJSON(res)
 	} else {
 		a.printResult(res)
+		a.noteHandle(res)
 	}
 	if code := exitCode[res.Kind]; code != 0 {
 		return &told{code}

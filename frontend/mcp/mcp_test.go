@@ -94,7 +94,7 @@ func TestOfficialClient(t *testing.T) {
 				}
 				names = append(names, tool.Name)
 			}
-			if len(names) != 29 || names[0] != "one__echo" || names[16] != "two__echo" {
+			if len(names) != 30 || names[0] != "one__echo" || names[16] != "two__echo" {
 				t.Errorf("%d tools: %q", len(names), names)
 			}
 			for _, name := range []string{"one__echo", "two__echo"} {
@@ -245,7 +245,7 @@ func TestWhatWasDoneIsSaid(t *testing.T) {
 		{"denied", "one__pid", `{}`, []string{`"isError":true`, `"tenon/error_kind":"denied"`}},
 		{"unavailable", "dead__echo", `{}`, []string{`"isError":true`, `"tenon/error_kind":"unavailable"`, "no key"}},
 		{"the tool's error", "one__fail", `{}`, []string{`"isError":true`, "it did not work"}},
-		{"cut", "one__big", `{"size":50000}`, []string{`[cut from 50000 to 16000 characters]`, `"tenon/notes":[{"stage":"shape"`}},
+		{"cut", "one__big", `{"size":50000}`, []string{`[cut from 50000 to 16000 characters; the whole is kept as handle h_`, `"tenon/notes":[{"stage":"shape"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			answer := call(c.tool, c.args)

@@ -93,6 +93,9 @@ func (d description) compare(t *testing.T, r *http.Request, body []byte, rec *ht
 	if id, ok := strings.CutPrefix(path, "/calls/"); ok && id != "batch" {
 		path = "/calls/{id}"
 	}
+	if strings.HasPrefix(path, "/handles/") {
+		path = "/handles/{id}"
+	}
 	op, ok := d.paths[path][strings.ToLower(r.Method)]
 	if !ok {
 		if rec.Code != http.StatusNotFound && rec.Code != http.StatusMethodNotAllowed {

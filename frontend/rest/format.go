@@ -40,6 +40,9 @@ func Formats() []Format { return []Format{Table, Prompt, MCP, OpenAI, Anthropic,
 // the whole schema. Servers that failed have a place only in the two texts.
 func Render(l tool.Listing, offer tenon.Offer, f Format) ([]byte, error) {
 	declare := declarations[f]
+	if f != Table {
+		l = withReader(l, offer)
+	}
 	switch {
 	case f == Table:
 		return TableOf(l, 0), nil
@@ -70,6 +73,24 @@ func Render(l tool.Listing, offer tenon.Offer, f Format) ([]byte, error) {
 		return marshal(map[string]any{"tools": []any{map[string]any{"functionDeclarations": declared}}})
 	}
 	return marshal(map[string]any{"tools": declared})
+}
+
+// withReader returns the listing with the tool that reads long results, where a
+// tool of the listing may give some. It belongs to no server of the pool.
+func withReader(l tool.Listing, offer tenon.Offer) tool.Listing {
+	canCut := func(s tool.ServerTools) bool {
+		return slices.ContainsFunc(s.Tools, func(t tool.Tool) bool { return t.Meta.MaxResultChars != 0 })
+	}
+	if !slices.ContainsFunc(l.Servers, canCut) {
+		return l
+	}
+	for name, t := range offer.All {
+		if name == t.Name { // all others have flat names
+			own := tool.ServerTools{Name: t.Server, State: tool.StateReady, Tools: []tool.Tool{*t}}
+			l.Servers = append(slices.Clip(l.Servers), own)
+		}
+	}
+	return l
 }
 
 // declarations make the object that an API takes for one tool.

@@ -16,6 +16,7 @@
 //	POST /api/v1/calls/batch            many calls
 //	GET  /api/v1/calls                  the last calls, newest first
 //	GET  /api/v1/calls/{id}             the record of one call
+//	GET  /api/v1/handles/{id}           a part of a long result
 //
 // A call is answered with status 200 and the result object, whether it holds a
 // result or an error: the error is the model's to read. Any other status says
@@ -112,6 +113,7 @@ func (a *api) operations() []operation {
 		{http.MethodPost, "/calls/batch", a.batch},
 		{http.MethodGet, "/calls", a.calls},
 		{http.MethodGet, "/calls/{id}", a.record},
+		{http.MethodGet, "/handles/{id}", a.handle},
 		{http.MethodGet, "/openapi.json", a.openapi},
 	}
 }
