@@ -13,7 +13,7 @@ import (
 // and stands between two bytes that are rarer still.
 type needles struct {
 	words []needle
-	pairs [1 << 16]bool // the bytes around that dot, in lower case
+	pairs [1 << 10]uint64 // a bit for each two bytes around that dot, in lower case
 	// always is set where a host without a dot must be found, which cannot be
 	// looked for at its dot.
 	always  bool
@@ -40,7 +40,8 @@ func (n *needles) put(w needle) {
 		return
 	}
 	n.words = append(n.words, w)
-	n.pairs[int(w.before[len(w.before)-1])<<8|int(w.after[0])] = true
+	word, bit := pair(w.before[len(w.before)-1], w.after[0])
+	n.pairs[word] |= bit
 	n.longest = max(n.longest, len(w.before)+len(w.after)+1)
 }
 
@@ -122,7 +123,10 @@ func hasPrefixAt[T string | []byte](raw T, i int, word string) bool {
 
 // around tells whether a host stands around the dot at i.
 func around[T string | []byte](n *needles, raw T, i int) bool {
-	if i == 0 || i+1 == len(raw) || !n.pairs[int(lower(raw[i-1]))<<8|int(lower(raw[i+1]))] {
+	if i == 0 || i+1 == len(raw) {
+		return false
+	}
+	if word, bit := pair(raw[i-1], raw[i+1]); n.pairs[word]&bit == 0 {
 		return false
 	}
 	for _, w := range n.words {
@@ -131,6 +135,12 @@ func around[T string | []byte](n *needles, raw T, i int) bool {
 		}
 	}
 	return false
+}
+
+// pair returns the place of two bytes in a set of pairs.
+func pair(before, after byte) (word int, bit uint64) {
+	i := int(lower(before))<<8 | int(lower(after))
+	return i / 64, 1 << (i % 64)
 }
 
 func lower(c byte) byte {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -53,12 +54,12 @@ func (r *Rules) statedIn(text string, in []bool) match {
 		return r.statedInJSON([]byte(trimmed), in, maxStated)
 	}
 	head := cutRunes(text, maxHead)
-	for _, m := range statedLine.FindAllStringSubmatch(head, -1) {
+	for _, m := range statedLine().FindAllStringSubmatch(head, -1) {
 		if hit := r.find(m[1], in, links); hit.found() {
 			return hit
 		}
 	}
-	for _, m := range plainLine.FindAllStringSubmatch(cutRunes(text, maxFirst), -1) {
+	for _, m := range plainLine().FindAllStringSubmatch(cutRunes(text, maxFirst), -1) {
 		if hit := r.find(m[1], in, links); hit.found() {
 			return hit
 		}
@@ -76,9 +77,14 @@ const (
 // Playwright ("- Page URL: …"), Jina ("URL Source: …"), and the bundled network
 // server ("- final_url: …", "- redirect: 302 from …", "## Answer: 200 OK from …",
 // "- Location: …").
-var statedLine = regexp.MustCompile(`(?im)^[\s>*#-]*(?:page url|final[ _-]?url|effective[ _-]?url|url source|redirect(?:ed)?(?:[ _-]?(?:url|to|\d+))?|answer|location)\**:\**\s*(\S.*)$`)
+var statedLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?im)^[\s>*#-]*(?:page url|final[ _-]?url|effective[ _-]?url|url source|redirect(?:ed)?(?:[ _-]?(?:url|to|\d+))?|answer|location)\**:\**\s*(\S.*)$`)
+})
 
-var plainLine = regexp.MustCompile(`(?im)^[\s>*#-]*(?:url|source|source url|fetched|contents of)\**:?\**\s+(\S+)`)
+// plainLine matches others, that a page may hold as well.
+var plainLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?im)^[\s>*#-]*(?:url|source|source url|fetched|contents of)\**:?\**\s+(\S+)`)
+})
 
 // statedKeys are the members that say it in JSON, by plainKey.
 var statedKeys = map[string]bool{
