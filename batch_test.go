@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -239,4 +241,53 @@ func TestCrowdIsShed(t *testing.T) {
 	if res := g.Call(t.Context(), tool.Call{Server: "s", Tool: "echo"}); res.Kind != "" {
 		t.Errorf("afterwards: %s", res.Text())
 	}
+}
+
+// TestReloadKeepsPlaces: calls from before a reload still hold their places, and
+// its limits count at once for those that wait; the server stays.
+func TestReloadKeepsPlaces(t *testing.T) {
+	flag := filepath.Join(t.TempDir(), "flag")
+	config := func(limits string) string {
+		return "version: 1\nservers:\n" + entry(t, "s", upstreamtest.Script{Extra: []string{upstreamtest.UntilTool}}, limits)
+	}
+	g, rewrite := reloadable(t, config(", max_concurrent: 1, max_queue: 1"))
+	load := func(running, queued int) {
+		for st := g.Status()[0]; st.Running != running || st.Queued != queued; st = g.Status()[0] {
+			runtime.Gosched()
+		}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if res := g.Call(t.Context(), tool.Call{Server: "s", Tool: "until", Arguments: fmt.Appendf(nil, `{"file":%q}`, flag)}); res.Kind != "" {
+			t.Errorf("the call that ran: %s", res.Text())
+		}
+	})
+	load(1, 0)
+	waits := make(chan *tool.Result, 1)
+	wg.Go(func() {
+		waits <- g.Call(t.Context(), tool.Call{Server: "s", Tool: "echo", Timeout: 20 * time.Second})
+	})
+	load(1, 1)
+	for _, step := range []struct {
+		limits string
+		kind   tool.Kind
+	}{{", max_concurrent: 1, max_queue: 0", tool.Unavailable}, {", max_concurrent: 2, max_queue: 0", ""}} {
+		rewrite(config(step.limits))
+		if r, err := g.Reload(t.Context()); err != nil || len(r.Replaced) > 0 {
+			t.Fatalf("got %+v, %v", r, err)
+		}
+		if step.kind == "" {
+			if res := <-waits; res.Kind != "" {
+				t.Errorf("the call that waited: %s", res.Text())
+			}
+			load(1, 0)
+		}
+		if res := g.Call(t.Context(), tool.Call{Server: "s", Tool: "echo"}); res.Kind != step.kind {
+			t.Errorf("with%s: %q: %s", step.limits, res.Kind, res.Text())
+		}
+	}
+	if err := os.WriteFile(flag, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
 }

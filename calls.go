@@ -68,7 +68,6 @@ type pipeline struct {
 	batch     func(ctx context.Context, calls []tool.Call) []*tool.Result
 	admission *admission.Admission
 	content   *rules.Rules
-	ledger    *call.Ledger
 }
 
 // newPipeline returns the pipeline of these stages.
@@ -77,23 +76,32 @@ func newPipeline(a config.Admission, o call.Options) pipeline {
 	side := batch.New(batch.Options{
 		Catalog: o.Catalog, Run: run, Refuse: call.Refuser(o), MaxParallel: a.MaxParallel, MaxCalls: a.MaxBatch,
 	})
-	return pipeline{run: run, batch: side, admission: o.Admission, ledger: o.Ledger}
+	return pipeline{run: run, batch: side, admission: o.Admission}
 }
 
-// newAdmission returns what keeps the limits of the configuration.
-func newAdmission(cfg *config.Config) *admission.Admission {
+// admissionOf returns what keeps the limits of calls: that of the pool before,
+// where there is one, for the servers and sessions that both have.
+func admissionOf(cfg *config.Config, old *pool) *admission.Admission {
+	if old != nil {
+		return old.admission
+	}
+	return admission.New(limits(cfg))
+}
+
+// limits returns the limits of calls in all, and those of each server.
+func limits(cfg *config.Config) (admission.Limits, func(server string) admission.Limits) {
 	a := cfg.Gateway.Admission
 	all := admission.Limits{Concurrent: a.MaxConcurrent, Queue: a.MaxQueue, Bytes: a.MaxQueueBytes}
 	each := map[string]admission.Limits{}
 	for _, s := range cfg.Servers {
 		each[s.Name] = admission.Limits{Concurrent: s.MaxConcurrent, Queue: s.MaxQueue}
 	}
-	return admission.New(all, func(server string) admission.Limits {
+	return all, func(server string) admission.Limits {
 		if l, ok := each[server]; ok {
 			return l
 		}
 		return admission.Limits{Queue: a.MaxQueue} // in this process: what all have in common is enough
-	})
+	}
 }
 
 // send carries a call to its server.

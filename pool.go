@@ -36,17 +36,21 @@ func (g *Gateway) newPool(cfg *config.Config, old *pool) (*pool, error) {
 	if err != nil {
 		return nil, err
 	}
+	standIns, err := fallbacks(cfg.Fallbacks)
+	if err != nil {
+		return nil, err
+	}
 	p := &pool{cfg: cfg, byName: map[string]*member{}, inUse: newInUse()}
 	if err := (maker{g, p}).fill(old); err != nil {
 		return nil, errors.Join(err, closeAll(p.without(old)))
 	}
 	v := view{g, p}
-	p.pipeline = newPipeline(cfg.Gateway.Admission, v.enduring(old, call.Options{
-		Admission: newAdmission(cfg),
+	p.pipeline = newPipeline(cfg.Gateway.Admission, v.enduring(call.Options{
+		Admission: admissionOf(cfg, old),
 		Catalog:   v, Send: v.send, Record: g.keep, NewID: record.NewID,
 		Check:   newSchemas(g.log).check,
 		Timeout: cfg.Gateway.CallTimeout, MaxTimeout: cfg.Gateway.MaxCallTimeout, Logger: g.log,
-		Rules: content, Keeper: keeper{g}, Ledger: g.ledger,
+		Rules: content, Keeper: keeper{g}, Ledger: g.ledger, Fallbacks: standIns,
 	}))
 	p.content = content
 	return p, nil
@@ -63,6 +67,7 @@ func (g *Gateway) swap(p *pool) (old *pool, changed bool) {
 		}
 	}
 	old = g.pool.Swap(p)
+	p.admission.Configure(limits(p.cfg))
 	g.nameRecalled(p)
 	return old, old != nil && !sameOffer(old.catalog.Snapshot(), p.catalog.Snapshot())
 }
@@ -87,7 +92,12 @@ func (p *pool) same(s *config.Server) *member {
 		return nil
 	}
 	m := p.byName[s.Name]
-	if m == nil || m.entry == nil || m.err != nil || !reflect.DeepEqual(m.entry, s) {
+	if m == nil || m.entry == nil || m.err != nil {
+		return nil
+	}
+	was := *m.entry
+	was.MaxConcurrent, was.MaxQueue = s.MaxConcurrent, s.MaxQueue // they are the gateway's, not the server's
+	if !reflect.DeepEqual(&was, s) {
 		return nil
 	}
 	return m
