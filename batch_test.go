@@ -210,6 +210,9 @@ func TestCrowdIsShed(t *testing.T) {
 	const crowd, held = 2000, 4 + 10
 	g := open(t, tenon.Options{Config: write(t, "version: 1\nservers:\n"+
 		entry(t, "s", upstreamtest.Script{}, ", max_concurrent: 4, max_queue: 10"))})
+	if res := g.Call(t.Context(), tool.Call{Server: "s", Tool: "echo"}); res.Kind != "" {
+		t.Fatal(res.Text())
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	results := make(chan *tool.Result)
