@@ -13,6 +13,7 @@
 package jsonrpc
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -99,6 +100,9 @@ func (s *Scan) Message(b tool.Bytes) (*Message, error) {
 		return nil, errors.New("id of the message is neither a number nor a string")
 	}
 	if s.spans[2].Found() {
+		if s.spans[0].Found() && m.ID == nil {
+			return nil, errors.New("id of a request must not be null") // MCP, "Requests"
+		}
 		method := s.spans[2].In(b).Join()
 		if method[0] != '"' || len(method) < 3 {
 			return nil, errors.New("method of the message is not a name")
@@ -213,6 +217,19 @@ func (e *Error) JSON() []byte {
 		b, _ = json.Marshal(&Error{Code: e.Code, Message: e.Message})
 	}
 	return b
+}
+
+// Refuse returns the error to answer a text with that is no message, for a reason
+// that Parse gave: it is no JSON, or it is JSON and no request.
+func Refuse(text tool.Bytes, reason error) *Error {
+	b := bytes.TrimSpace(text.Join())
+	switch {
+	case len(b) > 0 && b[0] == '[' && json.Valid(b):
+		return Errorf(CodeInvalidRequest, "batches were removed from MCP in 2025-06-18: send one message at a time")
+	case json.Valid(b):
+		return Errorf(CodeInvalidRequest, "%v", reason)
+	}
+	return Errorf(CodeParse, "%v", reason)
 }
 
 // ErrorOf reads the error of an answer.

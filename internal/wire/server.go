@@ -127,11 +127,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	}
 	m, err := jsonrpc.Parse(tool.OneOf(body))
 	if err != nil {
-		code := jsonrpc.CodeParse
-		if len(body) > 0 && body[0] == '[' {
-			code, err = jsonrpc.CodeInvalidRequest, errors.New("batches were removed from MCP in 2025-06-18: send one message a request")
-		}
-		refuse(w, http.StatusBadRequest, nil, jsonrpc.Errorf(code, "%v", err))
+		refuse(w, http.StatusBadRequest, nil, jsonrpc.Refuse(tool.OneOf(body), err))
 		return
 	}
 	if s.o.Modern(r.Header, m) {

@@ -86,6 +86,8 @@ func TestServerLegacy(t *testing.T) {
 		{"no session", "POST", `{"jsonrpc":"2.0","id":2,"method":"echo"}`, nil, 400, `Mcp-Session-Id is missing`},
 		{"unknown session", "POST", `{"jsonrpc":"2.0","id":2,"method":"echo"}`, []string{wire.HeaderSession, "x"}, 404, `session not found`},
 		{"no JSON", "POST", `{"jsonrpc":`, []string{wire.HeaderSession, session}, 400, `-32700`},
+		{"no message", "POST", `{"id":1,"method":"echo"}`, []string{wire.HeaderSession, session}, 400, `-32600`},
+		{"id is null", "POST", `{"jsonrpc":"2.0","id":null,"method":"echo"}`, []string{wire.HeaderSession, session}, 400, `must not be null`},
 		{"batch", "POST", `[]`, []string{wire.HeaderSession, session}, 400, `batches were removed`},
 		{"too large", "POST", `{"jsonrpc":"2.0","id":2,"method":"echo","params":{"x":"` + strings.Repeat("x", 1<<20) + `"}}`, []string{wire.HeaderSession, session}, 413, `1 MiB`},
 		{"form", "POST", `{}`, []string{"Content-Type", "text/plain"}, 415, `application/json`},

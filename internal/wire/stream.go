@@ -285,11 +285,11 @@ func (s *Stream) unreadable(ln jsonrpc.Line) {
 	var large *jsonrpc.TooLargeError
 	isLarge := errors.As(ln.Err, &large) && ln.Message != nil
 	if s.o.Serving {
-		var id []byte
 		if isLarge {
-			id = ln.Message.ID
+			s.answer(ln.Message.ID, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%v", ln.Err))
+		} else {
+			s.answer(nil, nil, jsonrpc.Refuse(ln.Text, ln.Err))
 		}
-		s.answer(id, nil, jsonrpc.Errorf(jsonrpc.CodeParse, "no message: %v", ln.Err))
 		return
 	}
 	if !isLarge {

@@ -259,7 +259,7 @@ func TestStreamManyAtOnce(t *testing.T) {
 // from a pipe, still gets its answers; and what is no message gets an error.
 func TestServingAnswersWhatWasAsked(t *testing.T) {
 	h := &echo{wait: make(chan struct{})}
-	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"wait","params":{"n":1}}` + "\n{{{\n[]\n" +
+	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"wait","params":{"n":1}}` + "\n{{{\n[]\n{}\n" +
 		`{"jsonrpc":"2.0","id":2,"method":"echo","params":{"n":2}}` + "\n")
 	r, w := io.Pipe()
 	s := wire.NewStream(wire.StreamOptions{R: in, W: w, Handler: h, Serving: true, Close: func() error { return nil }})
@@ -269,13 +269,13 @@ func TestServingAnswersWhatWasAsked(t *testing.T) {
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
 		got = append(got, lines.Text())
-		if len(got) == 3 {
+		if len(got) == 4 {
 			close(h.wait) // the first request ends after the input did
 		}
 	}
 	wg.Wait()
 	all := strings.Join(got, "\n")
-	for _, want := range []string{`"id":1,"result":{"n":1}`, `"id":2,"result":{"n":2}`, `"id":null,"error":{"code":-32700`} {
+	for _, want := range []string{`"id":1,"result":{"n":1}`, `"id":2,"result":{"n":2}`, `"id":null,"error":{"code":-32700`, `-32600,"message":"batches`, `-32600,"message":"not a JSON-RPC`} {
 		if !strings.Contains(all, want) {
 			t.Errorf("lacks %s:\n%s", want, all)
 		}
