@@ -213,13 +213,17 @@ func (k maker) bundled(o *upstream.Options, s *config.Server, m *member) error {
 	return nil
 }
 
+// maxLine is the longest message that a server in this process takes: its SDK takes
+// 16 MiB without it, and what handles are replaced by may be more.
+const maxLine = 128 << 20
+
 // inProcess returns the function that connects to a server in this process.
 func (k maker) inProcess(srv *mcp.Server) func(context.Context) (io.ReadWriteCloser, error) {
 	return func(context.Context) (io.ReadWriteCloser, error) {
 		ours, theirs := net.Pipe()
 		k.tasks.Go(func() {
 			// It ends with an error when this side closes the pipe, which is how it is ended.
-			_ = srv.Run(k.closing, &mcp.IOTransport{Reader: theirs, Writer: theirs})
+			_ = srv.Run(k.closing, &mcp.IOTransport{Reader: theirs, Writer: theirs, MaxLineLength: maxLine})
 			_ = theirs.Close()
 		})
 		return ours, nil

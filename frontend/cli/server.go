@@ -194,9 +194,13 @@ func optionValue(o servers.Option, values []string) (json.RawMessage, error) {
 	return typed(values[0], []string{cmp.Or(o.Type, "string")})
 }
 
+// maxLine is the longest message that a bundled server takes on standard input. A
+// gateway may hand on long results: the 16 MiB of the SDK are too few.
+const maxLine = 128 << 20
+
 // serveStdio speaks MCP until in ends or ctx does.
 func serveStdio(ctx context.Context, srv *sdk.Server, in io.Reader, out io.Writer) error {
-	err := srv.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}})
+	err := srv.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}, MaxLineLength: maxLine})
 	if ctx.Err() != nil {
 		return nil // it was told to stop
 	}
