@@ -127,10 +127,11 @@ func TestUnchecked(t *testing.T) {
 		`{"$ref":"#"}`:                          "in a circle",
 		`{"$dynamicRef":"#a"}`:                  "$dynamicRef",
 		`{"$schema":"https://example.com/own"}`: "dialect",
-		`{"properties":{"a":{}},"required":["b"],"additionalProperties":false}`: "asks for b and does not allow it",
-		`{"not":{"pattern":"(?=a)"}}`:                                           "a pattern of the schema is not understood",
-		`{"a":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}`:     "nested deeper than 128 levels",
-		`{"description":"` + strings.Repeat("x", 1<<20) + `"}`:                  "more than 1048576",
+		`{"properties":{"a":{}},"required":["b"],"additionalProperties":false}`:                                                        "asks for b and does not allow it",
+		`{"properties":{"a":{"$id":"https://example.com/a","properties":{"b":{"$ref":"#/$defs/c"}}}},"$defs":{"c":{"type":"string"}}}`: "which is not fetched",
+		`{"not":{"pattern":"(?=a)"}}`:                                       "a pattern of the schema is not understood",
+		`{"a":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}`: "nested deeper than 128 levels",
+		`{"description":"` + strings.Repeat("x", 1<<20) + `"}`:              "more than 1048576",
 	} {
 		s := schema.Compile([]byte(text))
 		if !strings.Contains(s.Unchecked(), want) || s.Unchecked() == "" {

@@ -126,7 +126,10 @@ var common = []string{"type", "properties", "required", "additionalProperties", 
 func anySchema(t *rapid.T, depth int) any {
 	if depth <= 0 {
 		return rapid.SampledFrom([]any{
-			true, false, map[string]any{}, map[string]any{"type": "string"}, map[string]any{"type": "integer"},
+			true, false,
+			map[string]any{},
+			map[string]any{"type": "string"},
+			map[string]any{"type": "integer"},
 			map[string]any{"type": []string{"boolean", "null"}},
 		}).Draw(t, "leaf")
 	}
