@@ -50,12 +50,16 @@ func withoutBreaks(s string) string {
 	if strings.ContainsFunc(trimmed, func(r rune) bool { return isBlank(r) && !isBreak(r) }) {
 		return s
 	}
-	return strings.Map(func(r rune) rune {
-		if isBreak(r) {
-			return -1
+	if !strings.ContainsFunc(trimmed, isBreak) {
+		return trimmed
+	}
+	out := make([]byte, 0, len(trimmed)) // strings.Map would mend bytes that are no UTF-8
+	for i := range len(trimmed) {
+		if !isBreak(rune(trimmed[i])) {
+			out = append(out, trimmed[i])
 		}
-		return r
-	}, trimmed)
+	}
+	return string(out)
 }
 
 func isBreak(r rune) bool { return r == '\t' || r == '\r' || r == '\n' }

@@ -302,6 +302,8 @@ func FuzzNormalize(f *testing.F) {
 			f.Add(address)
 		}
 	}
+	f.Add("0.0/\xff 0") // bytes that are no UTF-8
+	f.Add("Xn--BAi.00") // a label that stands for control characters
 	r := builtIn(f)
 	f.Fuzz(func(t *testing.T, address string) {
 		once := rules.Normalize(address)
