@@ -198,9 +198,9 @@ func optionValue(o servers.Option, values []string) (json.RawMessage, error) {
 // gateway may hand on long results: the 16 MiB of the SDK are too few.
 const maxLine = 128 << 20
 
-// serveStdio speaks MCP until in ends or ctx does.
+// serveStdio speaks MCP until in ends, and what was asked is answered, or ctx does.
 func serveStdio(ctx context.Context, srv *sdk.Server, in io.Reader, out io.Writer) error {
-	err := srv.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}, MaxLineLength: maxLine})
+	err := srv.Run(ctx, lingering{&sdk.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}, MaxLineLength: maxLine}})
 	if ctx.Err() != nil {
 		return nil // it was told to stop
 	}
