@@ -2,26 +2,22 @@ package tenon
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/fetch"
+	"github.com/tenon-mcp/tenon/internal/mapping"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
 // enduring adds to the options of the pipeline what it needs to repeat calls and to
-// let other tools stand in. The ledger of idempotency keys is that of the pool
-// before, for a key outlives a reload.
-func (v view) enduring(old *pool, o call.Options) call.Options {
-	o.Ledger = new(call.Ledger)
-	if old != nil {
-		o.Ledger = old.ledger
-	}
+// let other tools stand in.
+func (v view) enduring(o call.Options) call.Options {
 	o.Retry = call.Retry(v.cfg.Gateway.Retry)
-	o.Fallbacks = fallbacks(v.cfg.Fallbacks)
-	o.Health, o.Readers = v.health, v.readers
+	o.Health = v.health
+	o.Reader = func(t *tool.Tool) string { return v.catalog.Snapshot().Reader(t) }
 	pages := fetch.New(fetch.Options{Control: v.o.control})
 	o.Fetch = func(ctx context.Context, url string, refuse func(string) error) (string, error) {
 		page, err := pages.Page(ctx, url, refuse)
@@ -31,7 +27,7 @@ func (v view) enduring(old *pool, o call.Options) call.Options {
 }
 
 // fallbacks returns those of the configuration as the pipeline has them.
-func fallbacks(list []config.Fallback) []call.Fallback {
+func fallbacks(list []config.Fallback) ([]call.Fallback, error) {
 	out := make([]call.Fallback, len(list))
 	for i, f := range list {
 		out[i].Group = f.Group
@@ -41,12 +37,16 @@ func fallbacks(list []config.Fallback) []call.Fallback {
 		for _, m := range f.Members {
 			member := call.Member{Tool: m.Tool, On: m.On}
 			if text := m.Arguments.Reveal(); text != "" {
-				member.Arguments = json.RawMessage(text)
+				t, err := mapping.Parse([]byte(text))
+				if err != nil {
+					return nil, fmt.Errorf("fallbacks: arguments of %s: %w", m.Tool, err)
+				}
+				member.Arguments = t
 			}
 			out[i].Members = append(out[i].Members, member)
 		}
 	}
-	return out
+	return out, nil
 }
 
 // health returns what is known of a server without asking it.
@@ -71,16 +71,4 @@ func (v view) health(server string) call.Health {
 	case tool.StateReady, tool.StateStarting, tool.StateInstalling, tool.StateIdle:
 	}
 	return h
-}
-
-// readers returns the names of the tools of a server that only read.
-func (v view) readers(server string) []string {
-	tools, _ := v.catalog.Snapshot().Server(server)
-	var out []string
-	for i := range tools {
-		if tools[i].Meta.ReadOnly {
-			out = append(out, tools[i].Name)
-		}
-	}
-	return out
 }

@@ -38,8 +38,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/config"
+	"github.com/tenon-mcp/tenon/internal/ledger"
 	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/internal/record"
 	"github.com/tenon-mcp/tenon/internal/rules"
@@ -99,7 +99,7 @@ type Gateway struct {
 	events  broadcast
 	long    longResults
 	memory  memory
-	ledger  *call.Ledger // outlives a reload: what was done is done
+	ledger  *ledger.Ledger // outlives a reload: what was done is done
 
 	pool      atomic.Pointer[pool] // the current one
 	offering  sync.Mutex           // held while a list of tools is offered, and while pools change
@@ -136,7 +136,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 			Logger: o.Logger, Rate: float64(cfg.Gateway.Spawning.Rate), MaxProcesses: cfg.Gateway.Spawning.MaxProcesses,
 		}),
 		record:    record.New(record.Options{}),
-		ledger:    new(call.Ledger),
+		ledger:    new(ledger.Ledger),
 		reloading: make(chan struct{}, 1),
 	}
 	g.close = sync.OnceValue(g.shutdown)

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/admission"
+	"github.com/tenon-mcp/tenon/internal/ledger"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -53,13 +54,13 @@ type Options struct {
 	Fetch func(ctx context.Context, url string, refuse func(url string) error) (text string, err error)
 	// Health returns what is known of a server without asking it. Nil knows nothing.
 	Health func(server string) Health
-	// Readers returns the names of the tools of a server that only read, for the
-	// hint of how to check what came of a write. Nil leaves that out.
-	Readers func(server string) []string
+	// Reader returns the name of a tool of the same server that only reads and can
+	// tell what a call has done, or "". Nil knows none.
+	Reader func(t *tool.Tool) string
 	// Keeper keeps what is too long for a caller; nil keeps nothing.
 	Keeper Keeper
 	// Ledger remembers calls with an idempotency key; nil is a new one.
-	Ledger *Ledger
+	Ledger *ledger.Ledger
 	// Admission limits what runs at once; nil does not.
 	Admission *admission.Admission
 	Logger    *slog.Logger // nil discards
@@ -96,7 +97,7 @@ func New(o Options) func(ctx context.Context, c tool.Call) *tool.Result {
 	}
 	o.Retry = o.Retry.withDefaults()
 	if o.Ledger == nil {
-		o.Ledger = new(Ledger)
+		o.Ledger = new(ledger.Ledger)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

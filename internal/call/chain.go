@@ -16,7 +16,7 @@ type stage func(o *Options, next Handler) Handler
 //	repair    holds arguments against the schema, and mends those that leave one reading
 //	rules     looks for what must not be reached, in the final arguments of whatever tool it has become
 //	authorize decides on the final arguments
-//	ledger    answers a call that was carried out already, to whom may call
+//	once      answers a call that was carried out already, to whom may call
 //	admit     limits what runs at once
 //	retry     is inside authorize, and never changes the tool
 //	send      carries it out
@@ -30,7 +30,7 @@ var stages = []stage{
 	repair,
 	rules,
 	authorize,
-	ledger,
+	once,
 	admit,
 	retry,
 }

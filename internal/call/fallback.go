@@ -2,7 +2,6 @@ package call
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/internal/mapping"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -28,15 +28,12 @@ type Fallback struct {
 // A Member is one tool of a Fallback.
 type Member struct {
 	Tool tool.ID // without a Name: the server's tool of the name that was called
-	// Arguments are those that it gets, a JSON object in whose texts
-	// ${arguments.NAME} stands for an argument of the call, and "$${" for "${". Nil
-	// is the arguments of the call.
-	Arguments json.RawMessage
+	// Arguments makes those that it gets; nil leaves those of the call.
+	Arguments *mapping.Template
 	On        []tool.Kind // the failures that it stands in for; nil is the default
 
-	own     bool // the tool that was called
-	fetch   bool // no tool at all: the page is fetched here
-	fill    *template
+	own     bool   // the tool that was called
+	fetch   bool   // no tool at all: the page is fetched here
 	limited string // why it is tried last
 }
 
@@ -46,14 +43,7 @@ type Member struct {
 //
 // Nothing stands in where a write may have happened.
 func fallback(o *Options, next Handler) Handler {
-	f := &fallbacks{o: o, next: next, groups: make([]Fallback, 0, len(o.Fallbacks)+1)}
-	for _, g := range append(slices.Clip(o.Fallbacks), pages) {
-		g.Members = slices.Clone(g.Members)
-		for i := range g.Members {
-			g.Members[i].fill = parseTemplate(g.Members[i].Arguments)
-		}
-		f.groups = append(f.groups, g)
-	}
+	f := &fallbacks{o: o, next: next, groups: append(slices.Clip(o.Fallbacks), pages), uri: uriOfURL()}
 	return func(ctx context.Context, r *Request) *tool.Result {
 		g := f.groupOf(r)
 		if g == nil {
@@ -73,6 +63,7 @@ type fallbacks struct {
 	o      *Options
 	next   Handler
 	groups []Fallback
+	uri    *mapping.Template // of the tool that converts pages
 	quotas quotas
 }
 
@@ -137,7 +128,7 @@ func (f *fallbacks) members(g *Fallback, r *Request) []Member {
 	// Where another tool has answered this call before, it answers again: the one
 	// that could not be had then has done nothing, and must not do it now.
 	for i, m := range out {
-		if f.o.Ledger.has(keyOf(r, m.Tool)) {
+		if f.o.Ledger.Has(keyOf(r, m.Tool)) {
 			return append([]Member{m}, slices.Delete(out, i, i+1)...)
 		}
 	}
@@ -269,10 +260,10 @@ func (t *trial) mayShare(m Member) bool {
 // take makes r the call of a member.
 func (m *Member) take(r *Request) *tool.Result {
 	r.Server, r.Tool, r.Target = m.Tool.Server, m.Tool.Name, nil
-	if m.fill == nil {
+	if m.Arguments == nil {
 		return nil
 	}
-	args, err := m.fill.with(r.Arguments)
+	args, err := m.Arguments.Fill(r.Arguments)
 	if err != nil {
 		return r.fail(tool.Invalid, "The arguments of %s are not valid: %v. Send a JSON object.", r.Tool, err)
 	}

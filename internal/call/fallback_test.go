@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/internal/mapping"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -95,6 +97,14 @@ func notes(res *tool.Result) string {
 		parts = append(parts, n.Stage+": "+n.Text)
 	}
 	return strings.Join(parts, "\n")
+}
+
+func mapped(text string) *mapping.Template {
+	t, err := mapping.Parse([]byte(text))
+	if err != nil {
+		panic(err)
+	}
+	return t
 }
 
 func member(name string, on ...tool.Kind) call.Member { return call.Member{Tool: id(name), On: on} }
@@ -202,7 +212,7 @@ func TestGroup(t *testing.T) {
 	group := call.Fallback{Group: "web_search", Members: []call.Member{
 		{Tool: id("searx/search")},
 		{Tool: tool.ID{Server: "ddg"}}, // its tool of the group's name
-		{Tool: id("brave/query"), Arguments: json.RawMessage(`{"text":"${arguments.q}","n":3}`)},
+		{Tool: id("brave/query"), Arguments: mapped(`{"text":"${arguments.q}","n":3}`)},
 	}}
 	for _, c := range []struct {
 		name    string
@@ -248,7 +258,7 @@ func TestGroup(t *testing.T) {
 // the substitute too.
 func TestFallbackKeepsTheParams(t *testing.T) {
 	w := newWorld(map[string]any{"a/read": unavailable(), "b/get": "b"}, call.Fallback{Match: match("a/read"), Members: []call.Member{
-		{Tool: id("b/get"), Arguments: json.RawMessage(`{"uri":"${arguments.url}","deep":{"all":["${arguments.n}","${arguments.none}"],"t":"<${arguments.url}|${arguments.n}|${arguments.none}> $${arguments.url}"},"none":"${arguments.none}"}`)},
+		{Tool: id("b/get"), Arguments: mapped(`{"uri":"${arguments.url}","deep":{"all":["${arguments.n}","${arguments.none}"],"t":"<${arguments.url}|${arguments.n}|${arguments.none}> $${arguments.url}"},"none":"${arguments.none}"}`)},
 	}})
 	const args = `{"url":"http://x/\"","n":9007199254740993}`
 	res := call.New(w.o)(t.Context(), tool.Call{Server: "a", Tool: "read", Arguments: json.RawMessage(args), Params: json.RawMessage(`{"_meta":{"x":1},"name":"a__read","arguments":` + args + `}`)})
@@ -417,9 +427,7 @@ func TestPages(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			answers := map[string]any{"foreign/scrape": c.scrape}
-			for k, v := range c.others {
-				answers[k] = v
-			}
+			maps.Copy(answers, c.others)
 			w := newWorld(answers)
 			for i := range w.shelf.tools {
 				if c.meta != nil && w.shelf.tools[i].Name == "scrape" {

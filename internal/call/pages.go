@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/internal/mapping"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -33,7 +34,7 @@ func (f *fallbacks) readers(r *Request) []Member {
 	there := f.o.Catalog.WithName(converter)
 	for _, t := range there {
 		if t.Server == "reading" || len(there) == 1 {
-			out = append(out, Member{Tool: t.ID, Arguments: uriOfURL, fill: uriTemplate})
+			out = append(out, Member{Tool: t.ID, Arguments: f.uri})
 		}
 	}
 	if f.o.Fetch != nil && !f.o.Catalog.Blacklisted(fetched) {
@@ -42,10 +43,14 @@ func (f *fallbacks) readers(r *Request) []Member {
 	return out
 }
 
-var (
-	uriOfURL    = json.RawMessage(`{"uri":"${arguments.url}"}`)
-	uriTemplate = parseTemplate(uriOfURL)
-)
+// uriOfURL is how the tool that converts is told the address.
+func uriOfURL() *mapping.Template {
+	t, err := mapping.Parse([]byte(`{"uri":"${arguments.url}"}`))
+	if err != nil {
+		panic(err) // it is a constant
+	}
+	return t
+}
 
 // pageOf returns the address among the arguments of a tool that scrapes, or "".
 func pageOf(args json.RawMessage) string {

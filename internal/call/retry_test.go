@@ -229,30 +229,11 @@ func TestSlowStartIsNotRepeated(t *testing.T) {
 
 // TestHowToCheck names a tool that can tell what became of a write.
 func TestHowToCheck(t *testing.T) {
-	for _, c := range []struct {
-		tool    string
-		readers []string
-		want    string
-	}{
-		{"create_issue", []string{"list_projects", "search_issues", "get_issue", "get_issue_comments"}, "get_issue of server s"},
-		{"write_file", []string{"list_directory", "read_multiple_files", "read_file", "get_file_info"}, "read_file of server s"},
-		{"createEntities", []string{"read_graph", "search-entity"}, "search-entity of server s"},
-		{"add_category", []string{"categories_list"}, "categories_list of server s"},
-		{"docker_restart", []string{"docker_ps", "docker_status"}, "docker_status of server s"},
-		{"make_batch", []string{"get_match", "list_batches"}, "list_batches of server s"},
-		{"t", []string{"get_thing"}, "a tool that only reads."},
-		{"send_mail", nil, "a tool that only reads."},
-	} {
-		t.Run(c.tool, func(t *testing.T) {
-			s := &script{errs: []error{errors.New("lost")}}
-			o := s.options(tool.Meta{}, func(o *call.Options) {
-				o.Catalog = &shelf{tools: []tool.Tool{{ID: tool.ID{Server: "s", Name: c.tool}}}}
-				o.Readers = func(string) []string { return c.readers }
-			})
-			res := call.New(o)(t.Context(), tool.Call{Server: "s", Tool: c.tool})
-			if res.Kind != tool.OutcomeUnknown || !strings.Contains(res.Text(), c.want) {
-				t.Errorf("%q: %s", res.Kind, res.Text())
-			}
-		})
+	for reader, want := range map[string]string{"get_thing": "get_thing of server s may tell.", "": "with a tool that only reads."} {
+		s := &script{errs: []error{errors.New("lost")}}
+		o := s.options(tool.Meta{}, func(o *call.Options) { o.Reader = func(*tool.Tool) string { return reader } })
+		if res := call.New(o)(t.Context(), tool.Call{Server: "s", Tool: "t"}); res.Kind != tool.OutcomeUnknown || !strings.HasSuffix(res.Text(), want) {
+			t.Errorf("%q: %s", res.Kind, res.Text())
+		}
 	}
 }

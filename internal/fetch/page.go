@@ -9,7 +9,6 @@ import (
 	"unicode"
 
 	"golang.org/x/net/html"
-	"golang.org/x/net/html/atom"
 )
 
 // page returns HTML as plain Markdown below its title: headings, paragraphs,
@@ -37,7 +36,7 @@ func page(r io.Reader, at *url.URL) (string, error) {
 
 func titleOf(doc *html.Node) string {
 	for n := range doc.Descendants() {
-		if n.DataAtom == atom.Title && n.Namespace == "" && n.FirstChild != nil {
+		if n.Type == html.ElementNode && n.Data == "title" && n.Namespace == "" && n.FirstChild != nil {
 			return strings.ToValidUTF8(strings.Join(strings.Fields(n.FirstChild.Data), " "), "\uFFFD")
 		}
 	}
@@ -77,28 +76,28 @@ func (w *writer) element(n *html.Node) {
 	if hidden(n) {
 		return
 	}
-	switch n.DataAtom {
-	case atom.Script, atom.Style, atom.Head, atom.Nav, atom.Footer, atom.Aside, atom.Form, atom.Button, atom.Select, atom.Template,
-		atom.Dialog, atom.Svg, atom.Canvas, atom.Iframe, atom.Object, atom.Noscript, atom.Textarea, atom.Audio, atom.Video:
-	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+	switch n.Data {
+	case "script", "style", "head", "nav", "footer", "aside", "form", "button", "select", "template",
+		"dialog", "svg", "canvas", "iframe", "object", "noscript", "textarea", "audio", "video":
+	case "h1", "h2", "h3", "h4", "h5", "h6":
 		w.block(2, strings.Repeat("#", int(n.Data[1]-'0'))+" ", n)
-	case atom.P, atom.Blockquote, atom.Ul, atom.Ol, atom.Dl, atom.Table, atom.Figure, atom.Section, atom.Article, atom.Main:
+	case "p", "blockquote", "ul", "ol", "dl", "table", "figure", "section", "article", "main":
 		w.block(2, "", n)
-	case atom.Div, atom.Dt, atom.Dd, atom.Header, atom.Address, atom.Caption, atom.Figcaption, atom.Tr, atom.Summary, atom.Details:
+	case "div", "dt", "dd", "header", "address", "caption", "figcaption", "tr", "summary", "details":
 		w.block(1, "", n)
-	case atom.Li:
+	case "li":
 		w.block(1, "- ", n)
-	case atom.Td, atom.Th:
+	case "td", "th":
 		w.cell(n)
-	case atom.Br:
+	case "br":
 		w.want(1)
-	case atom.Hr:
+	case "hr":
 		w.want(2)
-	case atom.Pre:
+	case "pre":
 		w.preformatted(n)
-	case atom.A:
+	case "a":
 		w.link(n)
-	case atom.Img:
+	case "img":
 		if alt := attribute(n, "alt"); strings.TrimSpace(alt) != "" {
 			w.text(" [image: " + alt + "] ")
 		}

@@ -1,16 +1,24 @@
-package call
+// Package mapping makes the arguments of one tool out of those of another:
+//
+//	t, err := mapping.Parse([]byte(`{"uri": "${arguments.url}", "depth": 2}`))
+//	…
+//	args, err := t.Fill([]byte(`{"url": "https://example.com/"}`))
+//
+// A text that is nothing but a reference becomes the argument as it is, whatever
+// its type; one that the call does not have is left out. Within other text it
+// becomes its text. "$${" stands for "${".
+package mapping
 
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"strings"
 )
 
-// A template makes the arguments of one tool out of those of another. It is a JSON
-// value in whose texts ${arguments.NAME} stands for an argument.
-type template struct{ root any }
+// A Template is a JSON value in whose texts ${arguments.NAME} stands for an
+// argument. It is immutable.
+type Template struct{ root any }
 
 // absent is what an argument that the call does not have leaves behind; it is left
 // out of the object or the list around it.
@@ -19,23 +27,20 @@ type absent struct{}
 // reference is what stands for an argument, or writes "${" itself.
 var reference = regexp.MustCompile(`\$\$\{|\$\{arguments\.([^{}]+)\}`)
 
-// parseTemplate reads a JSON object; nil where there is none. One that is broken
-// gives what Open's reader of the configuration has refused: nothing.
-func parseTemplate(text json.RawMessage) *template {
-	if len(text) == 0 {
-		return nil
-	}
+// Parse reads a template.
+func Parse(text json.RawMessage) (*Template, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	var t template
-	if d.Decode(&t.root) != nil {
-		return nil
+	var t Template
+	if err := d.Decode(&t.root); err != nil {
+		return nil, err
 	}
-	return &t
+	return &t, nil
 }
 
-// with returns the arguments made of args.
-func (t *template) with(args json.RawMessage) (json.RawMessage, error) {
+// Fill returns the arguments made of args, a JSON object or nothing. The error says
+// what is wrong with args.
+func (t *Template) Fill(args json.RawMessage) (json.RawMessage, error) {
 	var values map[string]json.RawMessage
 	if len(bytes.TrimSpace(args)) > 0 {
 		if err := json.Unmarshal(args, &values); err != nil {
@@ -101,5 +106,5 @@ func plain(value json.RawMessage) string {
 	if json.Unmarshal(value, &text) == nil {
 		return text
 	}
-	return fmt.Sprintf("%s", value)
+	return string(value)
 }
