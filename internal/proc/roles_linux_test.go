@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -76,14 +77,16 @@ func eat(arg string) int {
 // spin says how much processor time it got in a while, in percent of a core.
 func spin(string) int {
 	const while = 600 * time.Millisecond
+	var spinning sync.WaitGroup
+	end := time.Now().Add(while)
 	for range 4 {
-		go func() {
-			for n := 0; n >= 0; n = (n + 1) % 1000 {
-				_ = n
+		spinning.Go(func() {
+			for time.Now().Before(end) {
+				continue
 			}
-		}()
+		})
 	}
-	<-time.After(while)
+	spinning.Wait()
 	var used syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)
 	fmt.Println(int64(time.Duration(used.Utime.Nano()+used.Stime.Nano()) * 100 / while))

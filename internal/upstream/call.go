@@ -170,8 +170,8 @@ func (l *link) call(ctx context.Context, c Call) (tool.Bytes, error) {
 // openFor opens a link of one session or call, within the deadline for a start.
 func (s *Server) openFor(ctx context.Context, task string) (*link, error) {
 	s.mu.Lock()
-	hint, err := s.status.era, s.mayStart()
-	limit := s.startLimit()
+	hint, err := s.status.era, s.status.mayStart(s.o.Name)
+	limit, _ := s.status.startLimit(&s.o)
 	s.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -195,7 +195,6 @@ func (s *Server) openFor(ctx context.Context, task string) (*link, error) {
 		return nil, unavailable(s.o.Name, reason)
 	}
 	s.status.met(l, s.o.Label)
-	s.status.installed = true
 	s.status.rest()
 	return l, nil
 }

@@ -109,6 +109,9 @@ type dialer struct {
 	tasks   *sync.WaitGroup // of the Server: all that is started here is in it
 	rate    *rate.Limiter   // of processes and connections
 	changed func()          // the server said that its tools have changed
+
+	mu   sync.Mutex
+	shut bool // tasks is waited for: nothing may be added to it
 }
 
 // A want is what a start is to give.
@@ -283,6 +286,31 @@ func mayBeSSE(err error) bool {
 	e, ok := errors.AsType[*wire.HTTPError](err)
 	return ok && e.Status >= 400 && e.Status < 500 &&
 		e.Status != http.StatusUnauthorized && e.Status != http.StatusForbidden && e.Status != http.StatusTooManyRequests
+}
+
+// retire closes a link that gets no more calls, once those that run on it have
+// ended. Nobody waits for that.
+func (d *dialer) retire(l *link) {
+	l.retired.Store(true)
+	if l.use.busy() && !l.ended() {
+		return // whoever releases it last comes back to it
+	}
+	d.mu.Lock()
+	shut := d.shut
+	if !shut {
+		d.tasks.Go(func() { _ = l.close() }) // what comes of its end concerns nobody
+	}
+	d.mu.Unlock()
+	if shut {
+		_ = l.close()
+	}
+}
+
+// close is called before tasks is waited for.
+func (d *dialer) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.shut = true
 }
 
 // close ends the connection, and the process behind it.

@@ -20,7 +20,6 @@ type sessions struct {
 	ctx    context.Context // ends them all
 	tasks  *sync.WaitGroup
 	open   func(ctx context.Context, task string) (*link, error)
-	tend   func(ctx context.Context, l *link) error
 	retire func(l *link)
 	mask   func(string) string
 
@@ -129,7 +128,7 @@ func (p *sessions) run(ses *session, task string) {
 	ses.link.use, ses.link.session = &ses.use, ses
 	close(ses.ready)
 	bye := &farewell{link: ses.link}
-	if err := p.tend(ses.ended, ses.link); errors.Is(err, errHung) {
+	if err := ses.link.tend(ses.ended); errors.Is(err, errHung) {
 		bye.why = err.Error()
 	}
 	p.mu.Lock()
@@ -263,25 +262,7 @@ func (s *Server) release(l *link) {
 		l.retired.Store(true)
 	}
 	if l.retired.Load() {
-		s.retire(l)
-	}
-}
-
-// retire closes a link that gets no more calls, once those that run on it have
-// ended. Nobody waits for that.
-func (s *Server) retire(l *link) {
-	l.retired.Store(true)
-	if l.use.busy() && !l.ended() {
-		return // release comes back to it
-	}
-	s.mu.Lock()
-	closed := s.closed
-	if !closed {
-		s.tasks.Go(func() { _ = l.close() }) // it is of no use: what comes of its end concerns nobody
-	}
-	s.mu.Unlock()
-	if closed {
-		_ = l.close()
+		s.dialer.retire(l)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/tenon-mcp/tenon/tool"
@@ -30,11 +29,15 @@ func (s *Server) shared(ctx context.Context) (*link, error) {
 			s.lose(dead, ended, dead.client.Err()) // before its own goroutine has seen it
 			continue
 		}
-		st, err := s.join()
-		s.mu.Unlock()
-		if err != nil {
-			return nil, err
+		st := s.starting // one at a time, for all that want it
+		if st == nil {
+			if err := s.status.mayStart(s.o.Name); err != nil {
+				s.mu.Unlock()
+				return nil, err
+			}
+			st = s.begin()
 		}
+		s.mu.Unlock()
 		select {
 		case <-st.done:
 		case <-ctx.Done():
@@ -46,30 +49,6 @@ func (s *Server) shared(ctx context.Context) (*link, error) {
 	}
 }
 
-// join returns the start that is under way, or begins one; called with the lock
-// held. It fails where it is too early to try again.
-func (s *Server) join() (*start, error) {
-	if s.starting != nil {
-		return s.starting, nil
-	}
-	if err := s.mayStart(); err != nil {
-		return nil, err
-	}
-	s.begin()
-	return s.starting, nil
-}
-
-// mayStart says why no start may begin now; called with the lock held.
-func (s *Server) mayStart() error {
-	if s.closed {
-		return unavailable(s.o.Name, "it is stopped")
-	}
-	if wait := time.Until(s.status.nextTry); wait > 0 {
-		return unavailable(s.o.Name, fmt.Sprintf("%s; it is tried again in %d s", s.status.reason, int(math.Ceil(wait.Seconds()))))
-	}
-	return nil
-}
-
 func unavailable(server, reason string) *tool.Error {
 	return &tool.Error{
 		Kind: tool.Unavailable,
@@ -77,32 +56,20 @@ func unavailable(server, reason string) *tool.Error {
 	}
 }
 
-// startLimit is how long a start may take; called with the lock held.
-func (s *Server) startLimit() time.Duration {
-	if s.mayInstall() {
-		return max(s.o.InstallTimeout, s.o.StartTimeout)
-	}
-	return s.o.StartTimeout
-}
-
-// mayInstall reports whether a start may have to download the server first;
-// called with the lock held.
-func (s *Server) mayInstall() bool {
-	return !s.status.installed && s.o.InstallTimeout > 0 && isRunner(s.o.Command)
-}
-
 // begin starts the server in the background; called with the lock held.
-func (s *Server) begin() {
+func (s *Server) begin() *start {
 	st := &start{done: make(chan struct{})}
 	s.starting = st
+	limit, mayInstall := s.status.startLimit(&s.o)
 	// Where the tools are known from before, calls need not wait for the new list.
-	w := want{limit: s.startLimit(), hint: s.status.era, list: !s.status.ran || s.o.Isolation != Shared}
-	s.status.begin(s.mayInstall())
+	w := want{limit: limit, hint: s.status.era, list: !s.status.ran || s.o.Isolation != Shared}
+	s.status.begin(mayInstall)
 	s.tasks.Go(func() {
 		l, tools, err := s.dialer.bring(s.ctx, w)
 		s.brought(st, l, tools, err)
 	})
 	s.o.Changed()
+	return st
 }
 
 // brought takes the outcome of a start.
@@ -124,7 +91,18 @@ func (s *Server) brought(st *start, l *link, tools []json.RawMessage, err error)
 	case err != nil:
 		s.plan(s.status.fail(s.o.Mask(tool.Flatten(err))))
 	default:
-		s.up(l, tools)
+		s.status.met(l, s.o.Label)
+		if tools != nil {
+			s.status.listed = len(tools)
+		}
+		if s.o.Isolation != Shared {
+			s.status.rest()
+			break
+		}
+		s.link = l
+		l.use.add(0)
+		s.status.serve()
+		s.tasks.Go(func() { s.watch(l) })
 	}
 	s.mu.Unlock()
 	switch {
@@ -140,23 +118,6 @@ func (s *Server) brought(st *start, l *link, tools []json.RawMessage, err error)
 	st.err = err
 	close(st.done)
 	s.o.Changed()
-}
-
-// up takes a link that works; called with the lock held.
-func (s *Server) up(l *link, tools []json.RawMessage) {
-	s.status.installed = true
-	if tools != nil {
-		s.status.listed = len(tools)
-	}
-	s.status.met(l, s.o.Label)
-	if s.o.Isolation != Shared {
-		s.status.rest()
-		return
-	}
-	s.link = l
-	l.use.add(0)
-	s.status.serve()
-	s.tasks.Go(func() { s.watch(l) })
 }
 
 // plan has a gateway try again by itself after a failure; called with the lock
@@ -205,13 +166,13 @@ func (s *Server) lose(l *link, how loss, why error) {
 		s.plan(s.status.die(reason, l.hasServed()))
 	}
 	s.mu.Unlock()
-	s.retire(l)
+	s.dialer.retire(l)
 	s.o.Changed()
 }
 
 // watch waits for the end of a shared server's link.
 func (s *Server) watch(l *link) {
-	why := s.tend(s.ctx, l)
+	why := l.tend(s.ctx)
 	if why == nil {
 		return // Close sees to the rest
 	}
@@ -233,14 +194,6 @@ func (s *Server) watch(l *link) {
 	s.o.Changed()
 }
 
-// letGo closes the shared link on purpose; called with the lock held.
-func (s *Server) letGo() {
-	l := s.link
-	s.link = nil
-	s.status.rest()
-	s.tasks.Go(func() { _ = l.close() }) // nobody waits for what is of no use
-}
-
 // endIdle ends what nobody has used for the idle timeout.
 func (s *Server) endIdle() {
 	t := time.NewTicker(max(s.o.IdleTimeout/4, 10*time.Millisecond))
@@ -252,10 +205,17 @@ func (s *Server) endIdle() {
 		case now := <-t.C:
 			s.sessions.endIdle(now, s.o.IdleTimeout)
 			s.mu.Lock()
-			if s.link != nil && !s.closed && s.link.use.idleSince(now.Add(-s.o.IdleTimeout)) {
-				s.letGo()
+			l := s.link
+			idle := l != nil && !s.closed && l.use.idleSince(now.Add(-s.o.IdleTimeout))
+			if idle {
+				s.link = nil
+				s.status.rest()
 			}
 			s.mu.Unlock()
+			if idle {
+				s.dialer.retire(l)
+				s.o.Changed()
+			}
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package upstream
 
 import (
+	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -86,6 +88,26 @@ func (s *status) on(e event) {
 	}
 }
 
+// mayStart says why no start may begin now.
+func (s *status) mayStart(server string) error {
+	if s.state == tool.StateStopped {
+		return unavailable(server, "it is stopped")
+	}
+	if wait := time.Until(s.nextTry); wait > 0 {
+		return unavailable(server, fmt.Sprintf("%s; it is tried again in %d s", s.reason, int(math.Ceil(wait.Seconds()))))
+	}
+	return nil
+}
+
+// startLimit is how long a start may take, and whether that is so because it may
+// have to download the server first.
+func (s *status) startLimit(o *Options) (limit time.Duration, installs bool) {
+	if !s.installed && o.InstallTimeout > 0 && isRunner(o.Command) {
+		return max(o.InstallTimeout, o.StartTimeout), true
+	}
+	return o.StartTimeout, false
+}
+
 // begin notes that a start begins. Why it failed before stays to be seen.
 func (s *status) begin(mayInstall bool) {
 	if mayInstall {
@@ -168,6 +190,7 @@ func backoff(failures int) time.Duration {
 
 // met notes what a link turned out to be.
 func (s *status) met(l *link, label string) {
+	s.installed = true
 	s.era, s.label = l.era, l.transport
 	if label != "" {
 		s.label = label

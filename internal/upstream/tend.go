@@ -24,9 +24,9 @@ var errHung = errors.New("the server stopped answering")
 // tend watches over a link until it ends, and returns why. It also returns, with
 // errHung, when the server has left several health checks without an answer, and
 // with nil when ctx ends.
-func (s *Server) tend(ctx context.Context, l *link) error {
+func (l *link) tend(ctx context.Context) error {
 	var ticks <-chan time.Time
-	every := s.o.HealthCheck
+	every := l.o.HealthCheck
 	if every > 0 {
 		ticker := time.NewTicker(every)
 		defer ticker.Stop()
@@ -50,7 +50,7 @@ func (s *Server) tend(ctx context.Context, l *link) error {
 			doubted = true
 		}
 		answersCalls := time.Since(time.Unix(0, l.heard.Load())) < every
-		if answersCalls || l.use.busy() && !doubted || s.answers(ctx, l, &mute) {
+		if answersCalls || l.use.busy() && !doubted || l.answers(ctx, &mute) {
 			silent, doubted = 0, false
 			continue
 		}
@@ -68,7 +68,7 @@ func (s *Server) tend(ctx context.Context, l *link) error {
 // answers asks the server for a sign of life: a ping, and where that is left
 // without an answer the list of tools, since some servers ignore what they do not
 // know. Any answer is one, an error too.
-func (s *Server) answers(ctx context.Context, l *link, mute *bool) bool {
+func (l *link) answers(ctx context.Context, mute *bool) bool {
 	methods := []string{"ping", "tools/list"}
 	switch {
 	case l.era == era.Modern:
@@ -78,7 +78,7 @@ func (s *Server) answers(ctx context.Context, l *link, mute *bool) bool {
 	}
 	for i, method := range methods {
 		asked := time.Now().UnixNano()
-		bounded, cancel := context.WithTimeout(ctx, min(checkBound, s.o.HealthCheck))
+		bounded, cancel := context.WithTimeout(ctx, min(checkBound, l.o.HealthCheck))
 		_, err := l.request(bounded, method, nil, nil)
 		cancel()
 		if _, refused := errors.AsType[*jsonrpc.Error](err); err == nil || refused || l.heard.Load() > asked {

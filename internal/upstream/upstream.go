@@ -164,7 +164,7 @@ func New(o Options) (*Server, error) {
 		rate: rate.NewLimiter(rate.Limit(o.StartRate), o.StartBurst),
 	}
 	s.sessions = &sessions{
-		limit: o.MaxSessions, ctx: s.ctx, tasks: &s.tasks, open: s.openFor, tend: s.tend, retire: s.retire, mask: o.Mask,
+		limit: o.MaxSessions, ctx: s.ctx, tasks: &s.tasks, open: s.openFor, retire: s.dialer.retire, mask: o.Mask,
 		all: map[Key]*session{}, gone: map[Key]*farewell{},
 	}
 	if o.Tools != nil {
@@ -219,6 +219,7 @@ func (s *Server) Close() error {
 	s.link = nil
 	s.mu.Unlock()
 	s.relist.stop()
+	s.dialer.close()
 	s.cancel() // ends the sessions and what is starting
 	var err error
 	if l != nil {
