@@ -131,8 +131,8 @@ func (g *Gateway) EndSession(caller tool.Caller, session string) {
 }
 
 // keep records a finished call.
-func (g *Gateway) keep(r *call.Request, res *tool.Result) {
-	g.record.Add(record.Entry{
+func (v view) keep(r *call.Request, res *tool.Result) {
+	v.record.Add(record.Entry{
 		ID: r.ID, Server: res.Server, Tool: res.Tool, Kind: res.Kind, Caller: r.Caller,
 		Session: r.Session, Task: r.Task, Skill: r.Skill, Started: r.Started, Elapsed: res.Elapsed,
 		Bytes: res.Raw.Len() + len(res.Message), Attempts: r.Attempts, Notes: res.Notes,

@@ -260,7 +260,7 @@ func toolsOf(ctx context.Context, srv *mcp.Server) ([]json.RawMessage, error) {
 // listed takes the tools that a member has listed: into the memory of the next
 // start, and into the catalog where the member is in use.
 func (g *Gateway) listed(m *member, tools []json.RawMessage) {
-	g.remember(m, tools)
+	g.memory.remember(m, tools)
 	g.offering.Lock()
 	defer g.offering.Unlock()
 	m.tools = tools
@@ -269,7 +269,7 @@ func (g *Gateway) listed(m *member, tools []json.RawMessage) {
 		return // its pool is being made, or was replaced
 	}
 	changed := maker{g, p}.offer(m, tools)
-	g.nameRecalled(p)
+	g.memory.nameRecalled(p.members)
 	if changed {
 		g.events.send(Event{Kind: ToolsChanged, Server: m.name})
 	}

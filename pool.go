@@ -31,7 +31,7 @@ type pool struct {
 
 // newPool makes the pool of a configuration, beside the one before. Nothing of it
 // is started. What it has made is closed again where it fails.
-func (g *Gateway) newPool(cfg *config.Config, old *pool) (*pool, error) {
+func newPool(g *Gateway, cfg *config.Config, old *pool) (*pool, error) {
 	content, err := contentRules(cfg.ContentRules)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (g *Gateway) newPool(cfg *config.Config, old *pool) (*pool, error) {
 	v := view{g, p}
 	p.pipeline = newPipeline(cfg.Gateway.Admission, v.enduring(call.Options{
 		Admission: admissionOf(cfg, old),
-		Catalog:   v, Send: v.send, Record: g.keep, NewID: record.NewID,
+		Catalog:   v, Send: v.send, Record: v.keep, NewID: record.NewID,
 		Check:   newSchemas(g.log).check,
 		Timeout: cfg.Gateway.CallTimeout, MaxTimeout: cfg.Gateway.MaxCallTimeout, Logger: g.log,
 		Rules: content, Keeper: keeper{g}, Ledger: g.ledger, Fallbacks: standIns,
@@ -58,7 +58,7 @@ func (g *Gateway) newPool(cfg *config.Config, old *pool) (*pool, error) {
 
 // swap makes p the current pool, with all that is known of its servers' tools. It
 // returns the one before, and whether what is offered is now another list.
-func (g *Gateway) swap(p *pool) (old *pool, changed bool) {
+func swap(g *Gateway, p *pool) (old *pool, changed bool) {
 	g.offering.Lock()
 	defer g.offering.Unlock()
 	for _, m := range p.members {
@@ -68,7 +68,7 @@ func (g *Gateway) swap(p *pool) (old *pool, changed bool) {
 	}
 	old = g.pool.Swap(p)
 	p.admission.Configure(limits(p.cfg))
-	g.nameRecalled(p)
+	g.memory.nameRecalled(p.members)
 	return old, old != nil && !sameOffer(old.catalog.Snapshot(), p.catalog.Snapshot())
 }
 

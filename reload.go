@@ -54,17 +54,17 @@ func (g *Gateway) Reload(ctx context.Context) (Reloaded, error) {
 		return Reloaded{}, nil
 	}
 	g.secrets.learn(cfg.Secrets)
-	p, err := g.newPool(cfg, old)
+	p, err := newPool(g, cfg, old)
 	if err != nil {
 		return Reloaded{}, err
 	}
-	if err := g.bring(ctx, p, old); err != nil {
+	if err := bring(ctx, p, old, g.o.Start); err != nil {
 		return Reloaded{}, errors.Join(err, closeAll(p.without(old)))
 	}
-	if _, changed := g.swap(p); changed {
+	if _, changed := swap(g, p); changed {
 		g.events.send(Event{Kind: ToolsChanged})
 	}
-	g.retire(old, p)
+	retire(g, old, p)
 	return difference(old, p), nil
 }
 
@@ -81,14 +81,14 @@ func sameConfig(a, b *config.Config) bool {
 // bring starts the members that are new in p, as a gateway starts them, and those
 // that take the place of one that runs. It fails where one of the latter does
 // not start.
-func (g *Gateway) bring(ctx context.Context, p, old *pool) error {
+func bring(ctx context.Context, p, old *pool, start bool) error {
 	var wg sync.WaitGroup
 	fresh := p.without(old)
 	errs := make([]error, len(fresh))
 	for i, m := range fresh {
 		before := old.byName[m.name]
 		runs := before != nil && before.server != nil && before.server.Status().State == tool.StateReady
-		if m.server == nil || !runs && (m.lazy || !g.o.Start) {
+		if m.server == nil || !runs && (m.lazy || !start) {
 			continue
 		}
 		m.server.Ensure()
@@ -109,7 +109,7 @@ func (g *Gateway) bring(ctx context.Context, p, old *pool) error {
 }
 
 // retire stops what only the old pool has, after the last call on it has ended.
-func (g *Gateway) retire(old, p *pool) {
+func retire(g *Gateway, old, p *pool) {
 	old.retire()
 	gone := old.without(p)
 	g.tasks.Go(func() {

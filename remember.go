@@ -2,10 +2,12 @@ package tenon
 
 import (
 	"encoding/json"
+	"log/slog"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/tenon-mcp/tenon/internal/config"
@@ -17,19 +19,22 @@ import (
 // to the next. The zero value remembers nothing.
 type memory struct {
 	cache *listcache.Cache
+	log   *slog.Logger
+	tasks sync.WaitGroup         // writes
 	names atomic.Pointer[string] // of the servers whose tools are remembered, joined
 }
 
-// openMemory opens the lists on disk, for a gateway that has a folder for them.
-func (g *Gateway) openMemory(cfg *config.Config) {
-	dir := cacheDir(g.o.Env)
-	if dir == "" || !g.o.Start || !cfg.Gateway.RememberTools {
+// open opens the lists on disk, for a gateway that has a folder for them.
+func (r *memory) open(cfg *config.Config, o Options) {
+	r.log = o.Logger
+	dir := cacheDir(o.Env)
+	if dir == "" || !o.Start || !cfg.Gateway.RememberTools {
 		return
 	}
-	g.memory.cache = listcache.New(listcache.Options{Dir: filepath.Join(dir, "tenon", "tools")})
-	g.tasks.Go(func() {
-		if err := g.memory.cache.Prune(); err != nil {
-			g.log.Warn("old lists of tools cannot be removed", "error", err)
+	r.cache = listcache.New(listcache.Options{Dir: filepath.Join(dir, "tenon", "tools")})
+	r.tasks.Go(func() {
+		if err := r.cache.Prune(); err != nil {
+			r.log.Warn("old lists of tools cannot be removed", "error", err)
 		}
 	})
 }
@@ -63,28 +68,28 @@ func (k maker) recall(s *config.Server, m *member) {
 }
 
 // remember keeps the tools that a server has just listed.
-func (g *Gateway) remember(m *member, tools []json.RawMessage) {
+func (r *memory) remember(m *member, tools []json.RawMessage) {
 	m.recalled.Store(nil)
 	if m.listKey == "" {
 		return
 	}
-	g.tasks.Go(func() {
-		if err := g.memory.cache.Put(m.listKey, tools); err != nil {
-			g.log.Warn("list of tools cannot be kept for the next start", "server", m.name, "error", err)
+	r.tasks.Go(func() {
+		if err := r.cache.Put(m.listKey, tools); err != nil {
+			r.log.Warn("list of tools cannot be kept for the next start", "server", m.name, "error", err)
 		}
 	})
 }
 
 // nameRecalled notes which members' tools are remembered.
-func (g *Gateway) nameRecalled(p *pool) {
+func (r *memory) nameRecalled(members []*member) {
 	var names []string
-	for _, m := range p.members {
+	for _, m := range members {
 		if m.recalled.Load() != nil {
 			names = append(names, m.name)
 		}
 	}
 	joined := strings.Join(names, "\n")
-	g.memory.names.Store(&joined)
+	r.names.Store(&joined)
 }
 
 // recalledNames returns the names of the servers whose tools are remembered, each

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -46,18 +47,18 @@ func (l longResults) close() error {
 }
 
 // openResults opens the store of long results.
-func (g *Gateway) openResults(cfg *config.Config) {
+func openResults(cfg *config.Config, env []string, log *slog.Logger) longResults {
 	o := results.Options{
-		Dir: cfg.Store.Dir, MaxBytes: cfg.Store.MaxSize, TTL: cfg.Store.TTL, Logger: g.log,
+		Dir: cfg.Store.Dir, MaxBytes: cfg.Store.MaxSize, TTL: cfg.Store.TTL, Logger: log,
 	}
 	if o.Dir == "" {
-		if cache := cacheDir(g.o.Env); cache != "" {
+		if cache := cacheDir(env); cache != "" {
 			o.Dir = filepath.Join(cache, "tenon", "results")
 		} else if o.MaxBytes == 0 {
 			o.MaxBytes = memoryOnly
 		}
 	}
-	g.long = longResults{results.New(o), ownTool()}
+	return longResults{results.New(o), ownTool()}
 }
 
 // cacheDir returns the user's cache folder by the environment, or nothing.
@@ -152,7 +153,7 @@ type readArguments struct {
 }
 
 // readResult carries out a call of the tool.
-func (g *Gateway) readResult(ctx context.Context, caller tool.Caller, params []byte) (tool.Bytes, error) {
+func (v view) readResult(ctx context.Context, caller tool.Caller, params []byte) (tool.Bytes, error) {
 	var p struct {
 		Arguments json.RawMessage `json:"arguments"`
 	}
@@ -168,7 +169,7 @@ func (g *Gateway) readResult(ctx context.Context, caller tool.Caller, params []b
 			Text: fmt.Sprintf("The arguments of %s are not valid: %s. It takes id, and offset and limit, page, grep and context, or jq.", call.ReadTool, strings.TrimPrefix(err.Error(), "json: ")),
 		}
 	}
-	r, err := g.ReadResult(ctx, caller, ReadOptions(in))
+	r, err := v.ReadResult(ctx, caller, ReadOptions(in))
 	if err != nil {
 		return nil, err
 	}

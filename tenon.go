@@ -139,15 +139,15 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 		ledger:    new(ledger.Ledger),
 		reloading: make(chan struct{}, 1),
 	}
-	g.close = sync.OnceValue(g.shutdown)
+	g.close = sync.OnceValue(func() error { return shutdown(g) })
 	g.closing, g.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	g.openMemory(cfg)
-	g.openResults(cfg)
-	p, err := g.newPool(cfg, nil)
+	g.memory.open(cfg, o)
+	g.long = openResults(cfg, o.Env, g.log)
+	p, err := newPool(g, cfg, nil)
 	if err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
-	g.swap(p)
+	swap(g, p)
 	if !o.Start {
 		return g, nil
 	}
@@ -179,7 +179,7 @@ func (o *Options) load() (*config.Config, error) {
 // Close stops all servers and waits for them, side by side. Calls in flight fail.
 func (g *Gateway) Close() error { return g.close() }
 
-func (g *Gateway) shutdown() error {
+func shutdown(g *Gateway) error {
 	g.reloading <- struct{}{} // for good: nothing is made any more
 	var err error
 	if p := g.pool.Load(); p != nil {
@@ -187,6 +187,7 @@ func (g *Gateway) shutdown() error {
 	}
 	g.cancel()
 	g.tasks.Wait()
+	g.memory.tasks.Wait()
 	g.events.close()
 	return errors.Join(err, g.spawner.Close(), g.long.close())
 }
