@@ -31,10 +31,9 @@ type Keeper interface {
 	// Keep keeps a body for the caller. An empty kind is text, or JSON where the
 	// body is an object or an array.
 	Keep(caller tool.Caller, kind string, body io.WriterTo) (*tool.Handle, error)
-	// Value returns what is behind a handle of the caller as JSON of at most max
-	// bytes, or the part of it at a path or that a jq query gives. The error is a
-	// *tool.Error that says what to do next.
-	Value(ctx context.Context, caller tool.Caller, ref Reference, max int) ([]byte, error)
+	// Value returns what is behind a handle of the caller as JSON, or a part of it,
+	// in at most so many bytes. The error is a *tool.Error that says what to do next.
+	Value(ctx context.Context, caller tool.Caller, ref Reference, most int) ([]byte, error)
 }
 
 // shape keeps an answer within what the tool's metadata allows. What is over the

@@ -23,8 +23,8 @@ type Part struct {
 }
 
 // Value returns what is behind a handle as a JSON value: JSON as it is, anything
-// else as a string. Its errors are those of Read; max bounds its length in bytes.
-func (s *Store) Value(ctx context.Context, caller, id string, part Part, max int) ([]byte, error) {
+// else as a string. Its errors are those of Read; most bounds its length in bytes.
+func (s *Store) Value(ctx context.Context, caller, id string, part Part, most int) ([]byte, error) {
 	it, err := s.find(caller, id)
 	if err != nil {
 		return nil, err
@@ -37,8 +37,8 @@ func (s *Store) Value(ctx context.Context, caller, id string, part Part, max int
 		return nil, invalid("path and jq must not be longer than %d bytes", maxPattern)
 	case part.JQ != "":
 		v, err = s.single(ctx, it, part.JQ)
-	case it.handle.Size > max:
-		return nil, tooLarge(it.handle.Size, max)
+	case it.handle.Size > most:
+		return nil, tooLarge(it.handle.Size, most)
 	case part.Path != "":
 		v, err = it.at(part.Path)
 	case it.handle.Kind == KindJSON:
@@ -46,8 +46,8 @@ func (s *Store) Value(ctx context.Context, caller, id string, part Part, max int
 	default:
 		v, err = it.quoted()
 	}
-	if err == nil && len(v) > max {
-		return nil, tooLarge(len(v), max)
+	if err == nil && len(v) > most {
+		return nil, tooLarge(len(v), most)
 	}
 	return v, err
 }
