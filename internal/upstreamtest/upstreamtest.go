@@ -376,6 +376,14 @@ func (s *server) call(m message) {
 		text(strings.Repeat("0123456789abcde\n", a.Size/16))
 	case "forget":
 		s.fail(m, -32602, "Unknown tool: forget")
+	case "append": // not listed: a line for a file
+		var a struct{ File, Text string }
+		_ = json.Unmarshal(p.Args, &a)
+		if f, err := os.OpenFile(a.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+			fmt.Fprintln(f, a.Text)
+			_ = f.Close()
+		}
+		text("written")
 	case "mute": // not listed: from now on it answers nothing
 		text("not a word more")
 		s.Mute = []string{"ping", "tools/list", "tools/call"}
