@@ -8,6 +8,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/fetch"
+	"github.com/tenon-mcp/tenon/internal/glob"
 	"github.com/tenon-mcp/tenon/internal/mapping"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -32,7 +33,7 @@ func fallbacks(list []config.Fallback) ([]call.Fallback, error) {
 	for i, f := range list {
 		out[i].Group = f.Group
 		if f.Group == "" {
-			out[i].Match = func(id tool.ID) bool { return config.Match(f.Pattern, id) }
+			out[i].Match = func(id tool.ID) bool { return glob.MatchID(f.Pattern, id) }
 		}
 		for _, m := range f.Members {
 			member := call.Member{Tool: m.Tool, On: m.On}

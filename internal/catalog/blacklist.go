@@ -3,9 +3,9 @@ package catalog
 import (
 	"errors"
 	"fmt"
-	"path"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/internal/glob"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -21,7 +21,7 @@ func newBlacklist(entries []tool.ID) (blacklist, error) {
 	var errs []error
 	for _, e := range entries {
 		for _, half := range []string{e.Server, e.Name} {
-			if _, err := path.Match(half, ""); err != nil || half == "" {
+			if glob.Check(half) != nil || half == "" {
 				errs = append(errs, fmt.Errorf("blacklist entry %s: bad pattern %q", e, half))
 			}
 		}
@@ -40,24 +40,9 @@ func (b blacklist) matches(id tool.ID) bool {
 		return true
 	}
 	for _, p := range b.patterns {
-		if matchHalf(p.Server, id.Server) && matchHalf(p.Name, id.Name) {
+		if glob.MatchID(p, id) {
 			return true
 		}
 	}
 	return false
-}
-
-// matchHalf reports whether pattern covers name. path.Match stops * and ? at a
-// slash, which in a tool's name is a character like any other, so the slashes
-// are hidden from it; the plain match stays for classes that span the slash.
-func matchHalf(pattern, name string) bool {
-	if pattern == name {
-		return true // a name that happens to look like a pattern
-	}
-	if ok, _ := path.Match(pattern, name); ok { // New has seen that it is well formed
-		return true
-	}
-	hide := strings.NewReplacer("/", "\x00")
-	ok, _ := path.Match(hide.Replace(pattern), hide.Replace(name))
-	return ok
 }

@@ -78,7 +78,7 @@ func workspace(dir string) string {
 // entry adds one server, unless it is switched off.
 func (c clients) entry(key, n *source.Node) {
 	e, o := c.newEntry(key, n, c.dir, false)
-	o.ex.vars = c.vars()
+	o.ex.Vars = c.vars()
 	if e.off(o) {
 		c.warn(key, fmt.Sprintf("server %q is switched off, and left out", clip(key.Text)), "")
 		n.Hide()

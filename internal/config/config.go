@@ -218,19 +218,6 @@ func defaults() (Config, Server) {
 	return cfg, server
 }
 
-// Match tells whether a tool is named by a pattern, in whose halves * stands for
-// any text, ? for one character, and [a-z] for one of several.
-func Match(pattern, id tool.ID) bool {
-	return matchHalf(pattern.Server, id.Server) && matchHalf(pattern.Name, id.Name)
-}
-
-// matchHalf matches one half. A star must also cover slashes, which filepath's
-// and path's do not: a tool named a/b would slip through a blacklist of "*".
-func matchHalf(pattern, name string) bool {
-	ok, err := pathMatch(pattern, name)
-	return err == nil && ok
-}
-
 // environ returns the lookup of a list as os.Environ gives it.
 func environ(list []string) map[string]string {
 	env := make(map[string]string, len(list))

@@ -288,37 +288,6 @@ func TestNothingShowsSecrets(t *testing.T) {
 	}
 }
 
-func TestMatch(t *testing.T) {
-	tests := []struct {
-		pattern, id string
-		want        bool
-	}{
-		{"a/b", "a/b", true},
-		{"a/b", "a/bc", false},
-		{"a/b", "A/b", false},
-		{"*/b", "a/b", true},
-		{"a/*", "a/", true},
-		{"a/get_*", "a/get_x", true},
-		{"a/get_?", "a/get_xy", false},
-		{"a/[gs]et", "a/set", true},
-		{"*/*", "a/b", true},
-		{"a/*", "a/b/c", true}, // a tool's name may hold a slash
-		{"a/b*d", "a/b/c/d", true},
-		{"a/b/*", "a/b/c", true},
-		{`a/\*`, "a/*", true},
-		{`a/\*`, "a/b", false},
-	}
-	split := func(s string) tool.ID {
-		server, name, _ := strings.Cut(s, "/")
-		return tool.ID{Server: server, Name: name}
-	}
-	for _, tt := range tests {
-		if got := config.Match(split(tt.pattern), split(tt.id)); got != tt.want {
-			t.Errorf("%s matches %s: %t, want %t", tt.pattern, tt.id, got, tt.want)
-		}
-	}
-}
-
 // TestApply: a rule says what it says and leaves the rest; only one that tells
 // what a tool does registers it.
 func TestApply(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/interpolate"
 	"github.com/tenon-mcp/tenon/internal/source"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -268,7 +269,7 @@ func wrongName(name string) string {
 // cleanName returns the nearest name that is allowed.
 func cleanName(name string) string {
 	clean := strings.Map(func(c rune) rune {
-		if isNameChar(c) || c == '.' || c == '-' {
+		if interpolate.IsNameChar(c) || c == '.' || c == '-' {
 			return c
 		}
 		return '-'
@@ -293,7 +294,7 @@ func wrongVariable(name, value string) string {
 
 // wrongHeader tells what is wrong with a header field (RFC 9110, section 5).
 func wrongHeader(name, value string) string {
-	token := func(c rune) bool { return isNameChar(c) || strings.ContainsRune("!#$%&'*+-.^`|~", c) }
+	token := func(c rune) bool { return interpolate.IsNameChar(c) || strings.ContainsRune("!#$%&'*+-.^`|~", c) }
 	if name == "" || strings.ContainsFunc(name, func(c rune) bool { return !token(c) }) {
 		return fmt.Sprintf("%q is no name of a header", clip(name))
 	}

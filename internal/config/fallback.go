@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/interpolate"
 	"github.com/tenon-mcp/tenon/internal/source"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -183,13 +184,13 @@ func (s sections) template(o *object, n *source.Node) tool.Secret {
 		o.fail(n, "arguments wants a map of names, and holds "+n.Kind.String(), `such as {uri: "${arguments.url}"}`)
 		return tool.Secret{}
 	}
-	ex := &expander{lookup: s.lookup, found: func(value string) { s.secrets[value] = true }}
+	ex := &interpolate.Expander{Lookup: s.lookup, Found: func(value string) { s.secrets[value] = true }}
 	return tool.NewSecret(n.JSON(func(n *source.Node) string {
 		var b strings.Builder
 		literal := func(text string) {
-			expanded, faults := ex.expand(text)
+			expanded, faults := ex.Expand(text)
 			for _, f := range faults {
-				*o.to = append(*o.to, n.Locate(f.at).Mistake(f.text, f.hint))
+				*o.to = append(*o.to, n.Locate(f.At).Mistake(f.Text, f.Hint))
 			}
 			b.WriteString(strings.ReplaceAll(expanded, "${", "$${"))
 		}

@@ -25,8 +25,8 @@ type files struct {
 	secrets  map[string]bool   // texts to hide
 	mistakes []source.Mistake  // outside server entries
 	opened   int
-	noted    map[string]bool   // absolute paths of files, and of folders that were looked through
-	stack    []string // files that are being read, outermost first
+	noted    map[string]bool // absolute paths of files, and of folders that were looked through
+	stack    []string        // files that are being read, outermost first
 }
 
 // whole returns a node for mistakes of a file as a whole.
@@ -124,7 +124,7 @@ func (f *files) envFile(path string, to *[]source.Mistake) map[string]string {
 		*to = append(*to, file.Mistake(err.Error(), ""))
 		return nil
 	}
-	values, wrong := parseDotenv(file, data)
+	values, wrong := source.ParseDotenv(file, data)
 	*to = append(*to, wrong...)
 	for _, v := range values {
 		f.secrets[v] = true

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/glob"
+	"github.com/tenon-mcp/tenon/internal/interpolate"
 	"github.com/tenon-mcp/tenon/internal/source"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -62,12 +64,12 @@ func (l *loader) warn(at *source.Node, text, hint string) {
 
 // expander returns what puts the environment into the texts of e, or of a
 // section where e is nil.
-func (l *loader) expander(e *entry) *expander {
-	x := &expander{lookup: l.lookup}
+func (l *loader) expander(e *entry) *interpolate.Expander {
+	x := &interpolate.Expander{Lookup: l.lookup}
 	if e == nil {
 		return x // an address to listen on is to be seen
 	}
-	x.found = func(value string) {
+	x.Found = func(value string) {
 		l.secrets[value] = true
 		if !slices.Contains(e.server.hidden, value) {
 			e.server.hidden = append(e.server.hidden, value)
@@ -208,7 +210,7 @@ func (l *loader) checkPatterns() {
 	names := slices.Sorted(maps.Keys(l.names))
 	unknown := 0
 	for _, p := range l.patterns {
-		if slices.ContainsFunc(names, func(n string) bool { return matchHalf(p.id.Server, n) }) {
+		if slices.ContainsFunc(names, func(n string) bool { return glob.Match(p.id.Server, n) }) {
 			continue
 		}
 		text := fmt.Sprintf("%q names no server of this configuration", clip(p.id.String()))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/interpolate"
 	"github.com/tenon-mcp/tenon/internal/source"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -18,7 +19,7 @@ import (
 // What is never asked for is an unknown key: see rest.
 type object struct {
 	n     *source.Node
-	ex    *expander
+	ex    *interpolate.Expander
 	to    *[]source.Mistake
 	known []string
 	seen  map[string]*source.Node // of the keys that the map has
@@ -26,7 +27,7 @@ type object struct {
 
 // newObject returns the reader of a map. Anything else is reported, and null is
 // an empty map.
-func newObject(n *source.Node, ex *expander, to *[]source.Mistake) *object {
+func newObject(n *source.Node, ex *interpolate.Expander, to *[]source.Mistake) *object {
 	o := &object{n: n, ex: ex, to: to, seen: make(map[string]*source.Node)}
 	if !o.sound(n) {
 		return o
@@ -117,9 +118,9 @@ func (o *object) scalar(n *source.Node) (string, bool) {
 	if n.Kind != source.Text {
 		return n.Text, true
 	}
-	text, faults := o.ex.expand(n.Text)
+	text, faults := o.ex.Expand(n.Text)
 	for _, f := range faults {
-		*o.to = append(*o.to, n.Locate(f.at).Mistake(f.text, f.hint))
+		*o.to = append(*o.to, n.Locate(f.At).Mistake(f.Text, f.Hint))
 	}
 	return text, len(faults) == 0
 }
@@ -371,7 +372,7 @@ func (o *object) secrets(name string, check func(name, value string) string, dst
 		out = make(map[string]tool.Secret)
 	}
 	for _, p := range n.Pairs {
-		if o.ex.vars != nil && p.Value.Kind == source.Null {
+		if o.ex.Vars != nil && p.Value.Kind == source.Null {
 			continue // a desktop client's way to leave a variable out
 		}
 		text, ok := in.scalar(p.Value)
@@ -383,4 +384,13 @@ func (o *object) secrets(name string, check func(name, value string) string, dst
 		out[p.Key.Text] = tool.NewSecret(text)
 	}
 	*dst = out
+}
+
+// clip keeps what an error quotes of a file short.
+func clip(s string) string {
+	const most = 60
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
 }

@@ -27,7 +27,7 @@ func (t oneTools) read(d *document) *entry {
 	}
 	e, o := t.newEntry(key, d.root, t.project, false)
 	e.file = stem(d.path)
-	o.ex.mandatory = true
+	o.ex.Mandatory = true
 	t.what(e, o)
 	e.reach(o)
 	e.life(o)
@@ -186,7 +186,7 @@ func (t oneTools) agent(d *document, pool []*entry) {
 		pool = t.pool(d)
 	}
 	ex := t.expander(nil)
-	ex.mandatory = true
+	ex.Mandatory = true
 	picked := make(map[*entry]bool)
 	all := true
 	for _, section := range agentSections(d.root) {

@@ -1,10 +1,9 @@
 package config
 
 import (
-	"path"
-	"strings"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/glob"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -26,7 +25,7 @@ type ToolRule struct {
 }
 
 // Match tells whether the rule names the tool.
-func (r ToolRule) Match(id tool.ID) bool { return Match(r.Pattern, id) }
+func (r ToolRule) Match(id tool.ID) bool { return glob.MatchID(r.Pattern, id) }
 
 // Apply lays the rule over what is known of a tool that it matches. A rule that
 // declares what the tool does registers it; one that only sets limits or words
@@ -58,10 +57,4 @@ func set[T any](dst, src *T) {
 	if src != nil {
 		*dst = *src
 	}
-}
-
-// pathMatch is path.Match with a star that also covers slashes.
-func pathMatch(pattern, name string) (bool, error) {
-	const noSlash = "\x01" // no tool's name holds it, and path.Match gives it no meaning
-	return path.Match(strings.ReplaceAll(pattern, "/", noSlash), strings.ReplaceAll(name, "/", noSlash))
 }

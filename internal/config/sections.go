@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/glob"
 	"github.com/tenon-mcp/tenon/internal/source"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -259,7 +260,7 @@ func checkPattern(id tool.ID, whole bool) (tool.ID, string) {
 		return id, "names no server and tool"
 	}
 	for _, half := range []string{id.Server, id.Name} {
-		if _, err := pathMatch(half, ""); err != nil {
+		if glob.Check(half) != nil {
 			return id, "is no pattern: a [ is not closed"
 		}
 	}

@@ -2,10 +2,10 @@ package rules
 
 import (
 	"errors"
-	"path"
 	"slices"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/internal/glob"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -143,12 +143,6 @@ func star(pattern, s string) bool {
 // covers slashes, as everywhere in the configuration.
 func matchAny(patterns []tool.ID, id tool.ID) bool {
 	return slices.ContainsFunc(patterns, func(p tool.ID) bool {
-		return matchHalf(p.Server, id.Server) && matchHalf(p.Name, id.Name)
+		return glob.MatchID(p, id)
 	})
-}
-
-func matchHalf(pattern, name string) bool {
-	const noSlash = "\x01" // no tool's name holds it, and path.Match gives it no meaning
-	ok, err := path.Match(strings.ReplaceAll(pattern, "/", noSlash), strings.ReplaceAll(name, "/", noSlash))
-	return err == nil && ok
 }

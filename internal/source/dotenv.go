@@ -1,21 +1,19 @@
-package config
+package source
 
 import (
 	"strings"
 	"unicode/utf8"
-
-	"github.com/tenon-mcp/tenon/internal/source"
 )
 
-// parseDotenv reads the lines NAME=value of a file .env. Quoted values may span
+// ParseDotenv reads the lines NAME=value of a file .env. Quoted values may span
 // lines; a double-quoted one knows \n, \r, \t, \", \\ and \$; a # behind white
 // space begins a comment. Values are taken as they are: $NAME means nothing.
 //
 // It is our own because of what others do with a mistake: they stop at the
 // first, name no place, or quote the line, which is a secret.
-func parseDotenv(file *source.File, data []byte) (map[string]string, []source.Mistake) {
+func ParseDotenv(file *File, data []byte) (map[string]string, []Mistake) {
 	if !utf8.Valid(data) {
-		return nil, []source.Mistake{file.Mistake("is not UTF-8 text", "")}
+		return nil, []Mistake{file.Mistake("is not UTF-8 text", "")}
 	}
 	text := strings.TrimPrefix(string(data), "\ufeff")
 	p := dotenv{file: file, text: strings.ReplaceAll(text, "\r\n", "\n"), line: 1, env: make(map[string]string)}
@@ -26,13 +24,13 @@ func parseDotenv(file *source.File, data []byte) (map[string]string, []source.Mi
 }
 
 type dotenv struct {
-	file     *source.File
+	file     *File
 	text     string
 	pos      int // offset in text
 	start    int // offset of the line
 	line     int
 	env      map[string]string
-	mistakes []source.Mistake
+	mistakes []Mistake
 }
 
 func (p *dotenv) fail(offset int, text, hint string) {
@@ -74,7 +72,7 @@ func (p *dotenv) name() string {
 	at := p.pos
 	for p.pos < len(p.text) {
 		c := rune(p.text[p.pos])
-		if !isNameChar(c) && c != '.' && c != '-' {
+		if !nameChar(c) && c != '.' && c != '-' {
 			break
 		}
 		p.pos++
@@ -180,4 +178,8 @@ func (p *dotenv) nextLine() {
 	p.pos += i + 1
 	p.start = p.pos
 	p.line++
+}
+
+func nameChar(c rune) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
 }
