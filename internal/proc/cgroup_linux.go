@@ -103,12 +103,22 @@ func baseOf(all map[string]hierarchy, controller string) (dir string, v2 bool, e
 		return "", false, fmt.Errorf("no controller %q", controller)
 	}
 	for _, dir := range []string{h.own, filepath.Dir(h.own)} {
-		handed, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
-		if err == nil && slices.Contains(strings.Fields(string(handed)), controller) && unix.Access(dir, unix.W_OK) == nil {
+		if !handsOn(dir, controller) {
+			// It may have been left to us to do that. Where there are processes in the
+			// folder itself, the kernel refuses it.
+			_ = write(dir, "cgroup.subtree_control", "+"+controller)
+		}
+		if handsOn(dir, controller) && unix.Access(dir, unix.W_OK) == nil {
 			return dir, true, nil
 		}
 	}
 	return "", false, fmt.Errorf("the controller %q is not handed on to it", controller)
+}
+
+// handsOn reports whether what is below a cgroup of version 2 has the controller.
+func handsOn(dir, controller string) bool {
+	handed, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
+	return err == nil && slices.Contains(strings.Fields(string(handed)), controller)
 }
 
 // setMemory also takes swap away, which would only make the limit slow.

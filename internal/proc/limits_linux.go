@@ -97,4 +97,4 @@ func (k *cage) close() {
 	}
 }
 
-var errNoGroup = errors.New("it wants a cgroup, and this process may make none: run it where it may (systemd: Delegate=yes), as root, or remove the limit")
+var errNoGroup = errors.New("it wants a cgroup, and this process may make none: run it where it may (as root; in a service of systemd with Delegate=yes and DelegateSubgroup=tenon), or remove the limit")

@@ -255,6 +255,40 @@ func TestConfinedAndLimited(t *testing.T) {
 	noGroups(t)
 }
 
+// TestConfinesNobodyElse: of our own threads only the one that forked a confined
+// child is confined, and it goes with the child.
+func TestConfinesNobodyElse(t *testing.T) {
+	newWall(t)
+	confined := func() int {
+		n := 0
+		all, err := filepath.Glob("/proc/self/task/*/status")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range all {
+			text, err := os.ReadFile(path)
+			if err == nil && strings.Contains(string(text), "NoNewPrivs:\t1") {
+				n++
+			}
+		}
+		return n
+	}
+	eventually(t, 10*time.Second, "nobody is confined at first", func() bool { return confined() == 0 })
+	s := newSpawner(t)
+	c := command("cat", "")
+	c.Confine = &proc.Confinement{}
+	one, two := start(t, s, c), start(t, s, c)
+	for range 20 {
+		stop(t, start(t, s, command("exit", "0"))) // of which new threads come
+	}
+	if n := confined(); n != 2 {
+		t.Errorf("%d threads are confined, want that of each child", n)
+	}
+	stop(t, one)
+	stop(t, two)
+	eventually(t, 10*time.Second, "nobody is confined at the end", func() bool { return confined() == 0 })
+}
+
 // TestConfinedRuntimes: what people write servers in starts with nothing granted
 // but its own files.
 func TestConfinedRuntimes(t *testing.T) {
