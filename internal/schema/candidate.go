@@ -50,7 +50,7 @@ func (m *mender) ofBranches(f *fault) []candidate {
 
 // ofValue returns the values that the one that came could stand for.
 func (m *mender) ofValue(f *fault) []candidate {
-	v, where := f.value, pointer(f.path)
+	v, where := f.value, clip(pointer(f.path), maxPointer)
 	if where == "" {
 		where = "the arguments"
 	}
@@ -216,7 +216,8 @@ func (m *mender) ofName(f *fault) []candidate {
 		return nil
 	}
 	x := f.value.members[f.value.find(wrong)]
-	note := fmt.Sprintf("%s was read as %s", pointer(append(slices.Clone(f.path), wrong)), pointer(append(slices.Clone(f.path), right)))
+	at := func(name string) string { return clip(pointer(append(slices.Clone(f.path), name)), maxPointer) }
+	note := fmt.Sprintf("%s was read as %s", at(wrong), at(right))
 	return []candidate{{[]edit{{x.start, x.end, quoted(right)}}, []string{note}}}
 }
 

@@ -12,25 +12,26 @@ import (
 // Limits of what is said to a model.
 const (
 	maxMistakes = 5
+	maxLine     = 800 // bytes of one of them
+	maxPointer  = 200 // bytes of a place
 	maxShown    = 600 // bytes of the schema, and of the example
 	maxNames    = 30
 )
 
 // explain says what is wrong with arguments, for the model that sent them.
 func (s *Schema) explain(faults []fault) string {
+	var b strings.Builder
 	var lines []string
-	for i := range faults {
-		for _, line := range sayFault(&faults[i]) {
-			if !slices.Contains(lines, line) {
+	said := 0
+	for ; said < len(faults) && len(lines) < maxMistakes; said++ {
+		for _, line := range sayFault(&faults[said]) {
+			if line = clip(line, maxLine); !slices.Contains(lines, line) && len(lines) < maxMistakes {
 				lines = append(lines, line)
+				b.WriteString("- " + line + "\n")
 			}
 		}
 	}
-	var b strings.Builder
-	for _, line := range lines[:min(len(lines), maxMistakes)] {
-		b.WriteString("- " + line + "\n")
-	}
-	if n := len(lines) - maxMistakes; n > 0 {
+	if n := len(faults) - said; n > 0 {
 		fmt.Fprintf(&b, "- and %d more\n", n)
 	}
 	where, n := subject(&faults[0])
@@ -38,7 +39,7 @@ func (s *Schema) explain(faults []fault) string {
 		if where == "" {
 			where = "the arguments"
 		}
-		fmt.Fprintf(&b, "Schema of %s: %s\n", where, showNode(n))
+		fmt.Fprintf(&b, "Schema of %s: %s\n", clip(where, maxPointer), showNode(n))
 	}
 	if example, ok := s.example(faults); ok {
 		fmt.Fprintf(&b, "Valid arguments look like this: %s\n", example)
@@ -84,8 +85,8 @@ func likeliest(f *fault) []fault {
 // sayFault says what is wrong in a line, or in several for what an alternative
 // asks for.
 func sayFault(f *fault) []string {
-	where := pointer(f.path)
-	member := pointer(append(slices.Clone(f.path), f.name))
+	where := clip(pointer(f.path), maxPointer)
+	member := clip(pointer(append(slices.Clone(f.path), f.name)), maxPointer)
 	if where == "" {
 		where = "the arguments"
 	}

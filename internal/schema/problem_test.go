@@ -33,6 +33,7 @@ func TestProblems(t *testing.T) {
 		{name: "number", schema: `{"properties":{"n":{"type":"number","exclusiveMinimum":0,"maximum":0.5,"multipleOf":0.25}}}`, args: `{"n":1}`, want: []string{"expected a number greater than 0 and of at most 0.5 that is a multiple of 0.25; got the number 1"}},
 		{name: "whole numbers of JavaScript", schema: `{"properties":{"n":{"type":"integer","minimum":-9007199254740991,"maximum":9007199254740991}}}`, args: `{"n":"x"}`, want: []string{"expected an integer; got"}},
 		{name: "long text", schema: `{"properties":{"n":{"type":"integer"}}}`, args: `{"n":"` + strings.Repeat("é", 500) + `"}`, want: []string{"a string of 500 characters that begins"}, not: strings.Repeat("é", 100)},
+		{name: "a long key", schema: `{"properties":{"key":{}},"additionalProperties":false}`, args: `{"` + strings.Repeat("key", 1000) + `":1}`, want: []string{"/keykey", "is not known here"}},
 		{name: "many mistakes", schema: `{"additionalProperties":{"type":"integer"}}`, args: `{"a":"x","b":"x","c":"x","d":"x","e":"x","f":"x","g":"x"}`, want: []string{"- /a:", "- /e:", "- and 2 more"}, not: "- /f:"},
 		{name: "the rest that is right", schema: `{"properties":{"a":{"type":"integer"},"b":{"type":"integer"}}}`, args: `{"a":"1","b":"x"}`, want: []string{"- /b:"}, not: "- /a:"},
 		{name: "a long schema", schema: `{"type":"object","description":"` + strings.Repeat("prose ", 200) + `","properties":{"a":{"type":"object","title":"` + strings.Repeat("long ", 200) + `","properties":{"x":{"type":"string"}}}},"additionalProperties":false}`, args: `{"b":1}`, want: []string{`Schema of the arguments: {"type":"object","properties":{"a":`}, not: "prose"},
@@ -82,6 +83,8 @@ func TestHostileSchemas(t *testing.T) {
 		{"a huge number", `{"properties":{"a":{"minimum":1,"multipleOf":3}}}`, `{"a":1e999999999}`},
 		{"a huge bound", `{"properties":{"a":{"minimum":1e999999999}}}`, `{"a":1}`},
 		{"many repairs", `{"additionalProperties":{"type":"integer"}}`, `{` + strings.TrimSuffix(numbered(1000, `"k%d":"%d",`), ",") + `}`},
+		{"many unknown members", `{"properties":{"key_one":{},"key_two":{}},"additionalProperties":false}`, `{` + numbered(20_000, `"k%d":"%d",`) + `"KeyOne":1}`},
+		{"many wrong items", `{"properties":{"l":{"items":{"type":"integer"}}}}`, `{"l":[` + strings.Repeat(`"x",`, 50_000) + `1]}`},
 		{"many members, one of them twice", `{"required":["x"]}`, `{` + numbered(20_000, `"k%d":"%d",`) + `"k1":1}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 // Limits of mending.
 const (
 	maxRepairs    = 16
+	maxFaults     = 64 // more of them are no slip of the pen
 	maxCandidates = 64 // tried for one call
 )
 
@@ -38,7 +39,7 @@ type candidate struct {
 // mend repairs one fault after the other, as long as one of them leaves one
 // reading. Where some are left in the end, the arguments are not fit to be sent.
 func (m *mender) mend() {
-	for len(m.faults) > 0 && len(m.repairs) < maxRepairs {
+	for len(m.faults) > 0 && len(m.faults) <= maxFaults && len(m.repairs) < maxRepairs {
 		if !slices.ContainsFunc(m.faults, m.repair) {
 			return
 		}
