@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -88,11 +89,15 @@ func TestStdioSessionEnds(t *testing.T) {
 	s, _ := front(t, nil, perSession(t))
 	in, client := io.Pipe()
 	answers, out := io.Pipe()
-	done := make(chan error, 1)
-	go func() { done <- s.ServeStdio(t.Context(), in, out) }() // waited for below
+	var tasks sync.WaitGroup
+	tasks.Go(func() {
+		if err := s.ServeStdio(t.Context(), in, out); err != nil {
+			t.Error(err)
+		}
+		_ = out.Close()
+	})
 	said := make(chan string, 100)
-	go func() { // until out is closed, at the end
-		defer close(said)
+	tasks.Go(func() { // until out is closed
 		for dec := json.NewDecoder(answers); ; {
 			var m struct {
 				ID     int
@@ -108,7 +113,7 @@ func TestStdioSessionEnds(t *testing.T) {
 				said <- ""
 			}
 		}
-	}()
+	})
 	ask := func(line string) string {
 		t.Helper()
 		if _, err := io.WriteString(client, line+"\n"); err != nil {
@@ -121,11 +126,6 @@ func TestStdioSessionEnds(t *testing.T) {
 	if err := client.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-	_ = out.Close()
-	for range said { // until the reader has gone
-	}
+	tasks.Wait()
 	ends(t, pid)
 }
