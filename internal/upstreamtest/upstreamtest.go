@@ -341,12 +341,7 @@ func (s *server) call(m message) {
 		s.mu.Lock()
 		s.waiting[string(m.ID)] = ch
 		s.mu.Unlock()
-		var meta struct {
-			Token json.RawMessage `json:"progressToken"`
-		}
-		if json.Unmarshal(p.Meta, &meta) == nil && meta.Token != nil {
-			s.print(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":0}}`, meta.Token))
-		}
+		s.begun(p.Meta)
 		s.tasks.Go(func() { <-ch; fmt.Fprintln(os.Stderr, "canceled "+string(m.ID)) })
 	case "progress":
 		var meta struct {
@@ -377,12 +372,7 @@ func (s *server) call(m message) {
 	case "forget":
 		s.fail(m, -32602, "Unknown tool: forget")
 	case "append": // not listed: a line for a file
-		var a struct{ File, Text string }
-		_ = json.Unmarshal(p.Args, &a)
-		if f, err := os.OpenFile(a.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
-			fmt.Fprintln(f, a.Text)
-			_ = f.Close()
-		}
+		appendLine(p.Args)
 		text("written")
 	case "mute": // not listed: from now on it answers nothing
 		text("not a word more")
@@ -412,4 +402,24 @@ func waitFor(file string) string {
 		}
 	}
 	return strconv.Itoa(os.Getpid())
+}
+
+// begun says that a call has come, to who wants to hear of its progress.
+func (s *server) begun(meta []byte) {
+	var p struct {
+		Token json.RawMessage `json:"progressToken"`
+	}
+	if json.Unmarshal(meta, &p) == nil && p.Token != nil {
+		s.print(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":0}}`, p.Token))
+	}
+}
+
+// appendLine adds a line to a file.
+func appendLine(args []byte) {
+	var a struct{ File, Text string }
+	_ = json.Unmarshal(args, &a)
+	if f, err := os.OpenFile(a.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+		fmt.Fprintln(f, a.Text)
+		_ = f.Close()
+	}
 }
