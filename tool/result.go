@@ -69,11 +69,16 @@ type contentBlock struct {
 // Text returns what the model is to read: all text of the content, joined by
 // newlines; other content is named in brackets. It decodes Raw each time.
 func (r *Result) Text() string {
-	if len(r.Raw) == 0 {
+	raw, err := r.decode()
+	return r.text(raw, err)
+}
+
+// text returns what Text does, of Raw as it was decoded.
+func (r *Result) text(raw callToolResult, err error) string {
+	switch {
+	case len(r.Raw) == 0:
 		return r.Message
-	}
-	var raw callToolResult
-	if err := json.Unmarshal(r.Raw.Join(), &raw); err != nil {
+	case err != nil:
 		return string(r.Raw.Join()) // not the usual shape: let the model see it all
 	}
 	parts := make([]string, 0, len(raw.Content))
@@ -119,21 +124,31 @@ func blockText(c json.RawMessage) string {
 }
 
 // Content returns the content blocks as the server sent them, or nil.
-func (r *Result) Content() []json.RawMessage { return r.raw().Content }
+func (r *Result) Content() []json.RawMessage {
+	raw, _ := r.decode() // an odd shape has no content to show
+	return raw.Content
+}
 
 // Structured returns the structured content as the server sent it, or nil.
-func (r *Result) Structured() json.RawMessage { return r.raw().Structured }
+func (r *Result) Structured() json.RawMessage {
+	raw, _ := r.decode()
+	return raw.Structured
+}
 
-func (r *Result) raw() (raw callToolResult) {
-	if len(r.Raw) > 0 {
-		_ = json.Unmarshal(r.Raw.Join(), &raw) // an odd shape has no content to show
+// decode reads Raw. After an error nothing of it counts.
+func (r *Result) decode() (raw callToolResult, err error) {
+	if len(r.Raw) == 0 {
+		return raw, nil
 	}
-	return raw
+	if err = json.Unmarshal(r.Raw.Join(), &raw); err != nil {
+		return callToolResult{}, err
+	}
+	return raw, nil
 }
 
 // MarshalJSON prints the result object that REST and the command line give.
 func (r *Result) MarshalJSON() ([]byte, error) {
-	raw := r.raw()
+	raw, err := r.decode()
 	out := struct {
 		ID         string            `json:"id"`
 		Server     string            `json:"server_name"`
@@ -154,7 +169,7 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 		Notes: r.Notes, Truncated: r.Truncated, Handle: r.Handle,
 		ElapsedMS: float64(r.Elapsed.Microseconds()) / 1e3, Attempts: r.Attempts,
 	}
-	text := r.Text()
+	text := r.text(raw, err)
 	if r.Kind == "" {
 		out.Result = &text
 	} else {
