@@ -166,6 +166,22 @@ func TestTheSameIsSentOnce(t *testing.T) {
 	}
 }
 
+// TestStructureIsTakenOut: wherever it stands among the members.
+func TestStructureIsTakenOut(t *testing.T) {
+	content, structured := `"content":[`+textOf(`{"a":"`+strings.Repeat("x", 50)+`"}`)+`]`, `"structuredContent" : {"a":"`+strings.Repeat("x", 50)+`"}`
+	for in, want := range map[string]string{
+		"{" + content + " , " + structured + "}":         "{" + content + " }",
+		"{" + structured + " , " + content + "}":         "{ " + content + "}",
+		`{"x":1,` + structured + ",\n" + content + "}":   `{"x":1,` + "\n" + content + "}",
+		"{ " + structured + "," + content + `,"y":"} "}`: "{ " + content + `,"y":"} "}`,
+	} {
+		res, _ := shaped(t, tool.OneOf([]byte(in)), 70, "")
+		if got := string(res.Raw.Join()); got != want {
+			t.Errorf("%s\nbecomes %s\nwant    %s", in, got, want)
+		}
+	}
+}
+
 func TestADeclaredStructureStays(t *testing.T) {
 	items := strings.TrimSuffix(strings.Repeat(`{"name":"short","long":"`+strings.Repeat("z", 100)+`","n":1},`, 50), ",")
 	structure := `{"list":[` + items + `],"total":50,"next":null}`
