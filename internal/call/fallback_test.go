@@ -465,3 +465,40 @@ func TestPages(t *testing.T) {
 		}
 	})
 }
+
+// TestFallbackAfterRetries: a tool that is idempotent may have run in the attempt
+// that was lost, although the last one never left.
+func TestFallbackAfterRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(map[string]any{"a/i_dempotent": "", "b/read": "b"}, call.Fallback{Match: match("a/i_dempotent"), Members: []call.Member{member("b/read")}})
+		w.o.Retry = call.Retry{Attempts: 2}
+		errs := []error{errors.New("lost"), unavailable()}
+		w.o.Send = func(context.Context, *call.Request, []byte) (tool.Bytes, error) {
+			if len(errs) == 0 {
+				t.Error("something else was called")
+				return text("b"), nil
+			}
+			err := errs[0]
+			errs = errs[1:]
+			return nil, err
+		}
+		if res := w.call(t, "a/i_dempotent", ""); res.Kind != tool.Unavailable || len(errs) != 0 {
+			t.Errorf("%q: %s", res.Kind, res.Text())
+		}
+	})
+}
+
+// TestFallbackDoesNotWait: where another tool can answer, nobody waits for a server
+// that is down.
+func TestFallbackDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(map[string]any{"a/read": unavailable(), "b/read": "b"}, call.Fallback{Match: match("a/read"), Members: []call.Member{member("b/read")}})
+		w.o.Retry = call.Retry{}
+		next := time.Now().Add(2 * time.Second)
+		w.o.Health = func(server string) call.Health { return call.Health{Down: server == "a", NextTry: next} }
+		began := time.Now()
+		if res := w.call(t, "a/read", ""); res.Text() != "b" || time.Since(began) != 0 {
+			t.Errorf("%s after %s", res.Text(), time.Since(began))
+		}
+	})
+}

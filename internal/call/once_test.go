@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/admission"
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
@@ -248,4 +249,35 @@ func TestLedgerKeepsTheWhole(t *testing.T) {
 	if first.Text() != second.Text() || !strings.Contains(second.Text(), "10 of 50") {
 		t.Errorf("%s\n%s", first.Text(), second.Text())
 	}
+}
+
+// TestLedgerOfWhatWaited: a call that gave up before it was sent frees its key.
+func TestLedgerOfWhatWaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{}
+		release := make(chan struct{})
+		run := call.New(s.options(tool.Meta{}, func(o *call.Options) {
+			o.Admission = admission.New(admission.Limits{Concurrent: 1, Queue: 10}, func(string) admission.Limits { return admission.Limits{Queue: 10} })
+			send := o.Send
+			o.Send = func(ctx context.Context, r *call.Request, params []byte) (tool.Bytes, error) {
+				if r.IdempotencyKey == "" {
+					<-release
+				}
+				return send(ctx, r, params)
+			}
+		}))
+		var wg sync.WaitGroup
+		wg.Go(func() { run(t.Context(), tool.Call{Server: "s", Tool: "t"}) })
+		synctest.Wait()
+		c := keyed("k", "")
+		c.Timeout = time.Second
+		if res := run(t.Context(), c); res.Kind != tool.Timeout || res.Attempts != 0 {
+			t.Errorf("%q after %d attempts: %s", res.Kind, res.Attempts, res.Text())
+		}
+		close(release)
+		wg.Wait()
+		if res := run(t.Context(), c); res.Kind != "" || len(res.Notes) != 0 {
+			t.Errorf("%q: %s %v", res.Kind, res.Text(), res.Notes)
+		}
+	})
 }
