@@ -44,7 +44,7 @@ func (s *Spawner) newGroup(l Limits) (*group, error) {
 	}
 	s.mu.Lock()
 	s.serial++
-	name := fmt.Sprintf("%s%d-%d", groupPrefix, os.Getpid(), s.serial)
+	name := fmt.Sprintf("%s%d-%s-%d", groupPrefix, os.Getpid(), s.pool[:8], s.serial)
 	s.mu.Unlock()
 	return makeGroup(all, name, l)
 }

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"slices"
+	"time"
 
 	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/tool"
@@ -9,6 +10,9 @@ import (
 
 // IsRunner reports whether a command may have to download what it runs.
 func IsRunner(c *proc.Command) bool { return isRunner(c) }
+
+// Backoff returns how long to wait after so many failures.
+func Backoff(failures int) time.Duration { return backoff(failures) }
 
 // Leads returns where an event leads from a state; the same state where it means
 // nothing.

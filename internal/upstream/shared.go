@@ -78,9 +78,9 @@ func (s *Server) brought(st *start, l *link, tools []json.RawMessage, err error)
 		_ = l.close() // only the list was wanted: each session or call gets a link of its own
 	}
 	s.mu.Lock()
-	s.starting = nil
 	switch {
 	case s.closed:
+		s.starting = nil
 		s.mu.Unlock()
 		if l != nil {
 			_ = l.close()
@@ -115,6 +115,10 @@ func (s *Server) brought(st *start, l *link, tools []json.RawMessage, err error)
 		s.o.Listed(tools)
 		s.log.Info("server is ready", "tools", len(tools), "era", l.era, "transport", l.transport)
 	}
+	// Only now, so that whoever waits for the tools finds them.
+	s.mu.Lock()
+	s.starting = nil
+	s.mu.Unlock()
 	st.err = err
 	close(st.done)
 	s.o.Changed()

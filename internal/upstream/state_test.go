@@ -2,12 +2,15 @@ package upstream_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tenon-mcp/tenon/internal/upstream"
+	"github.com/tenon-mcp/tenon/internal/upstreamtest"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -49,5 +52,33 @@ stops    stopped    stopped    stopped    stopped    stopped    .
 	}
 	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestBackoff: doubled up to a minute, and never the same twice.
+func TestBackoff(t *testing.T) {
+	for failures, most := range map[int]time.Duration{0: 0, 1: time.Second, 2: 2 * time.Second, 6: 32 * time.Second, 7: time.Minute, 1000: time.Minute} {
+		seen := make(map[time.Duration]bool)
+		for range 100 {
+			wait := upstream.Backoff(failures)
+			if wait < most/2 || wait > most {
+				t.Errorf("after %d failures %s, want %s to %s", failures, wait, most/2, most)
+			}
+			seen[wait] = true
+		}
+		if most > 0 && len(seen) < 50 {
+			t.Errorf("after %d failures only %d different waits of 100", failures, len(seen))
+		}
+	}
+}
+
+// TestNextTryIsKept: a gateway tries again when it said that it would.
+func TestNextTryIsKept(t *testing.T) {
+	count := filepath.Join(t.TempDir(), "count")
+	p := start(t, upstreamtest.Script{ExitAtOnce: true, CountFile: count}, upstream.Options{Keep: true})
+	st := p.await(t)
+	p.until(t, "a second start", func() bool { return p.Status().State != tool.StateFailed })
+	if off := time.Since(*st.NextTry); off < -10*time.Millisecond || off > 500*time.Millisecond {
+		t.Errorf("tried again %s after its next try", off)
 	}
 }
