@@ -127,7 +127,7 @@ func (b *block) prefix(n int) string {
 	var out strings.Builder
 	take := func(p []byte) error {
 		out.Write(p)
-		if n -= runeStarts(tool.OneOf(p)); n < 0 {
+		if n -= runeStartsIn(p); n < 0 {
 			return io.EOF
 		}
 		return nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -347,4 +348,40 @@ func FuzzShape(f *testing.F) {
 			}
 		}
 	})
+}
+
+// counting is a call.Keeper that only counts.
+type counting struct {
+	kept
+	n int64
+}
+
+func (c *counting) Keep(_ tool.Caller, _ string, body io.WriterTo) (*tool.Handle, error) {
+	n, err := body.WriteTo(io.Discard)
+	c.n += n
+	return &tool.Handle{ID: "h_1"}, err
+}
+
+// TestNothingIsCopiedWhole: what a long answer costs does not grow with it.
+func TestNothingIsCopiedWhole(t *testing.T) {
+	line := strings.Repeat(`é \"quoted\" \u00e9\n`, 10_000)
+	raw := tool.Bytes{[]byte(`{"content":[{"type":"text","text":"`)}
+	for range 20 {
+		raw = append(raw, []byte(line))
+	}
+	raw = append(raw, []byte(`"}]}`))
+	k := &counting{}
+	run := call.New(call.Options{
+		Catalog: &shelf{tools: []tool.Tool{{ID: tool.ID{Server: "s", Name: "t"}, Meta: tool.Meta{MaxResultChars: 100}}}},
+		Keeper:  k, NewID: func() string { return "c_1" },
+		Send:   func(context.Context, *call.Request, []byte) (tool.Bytes, error) { return raw, nil },
+		Record: func(*call.Request, *tool.Result) {},
+	})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	res := run(t.Context(), tool.Call{Server: "s", Tool: "t"})
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 512<<10 || !res.Truncated || k.n != 20*10_000*int64(len("é \"quoted\" é\n")) {
+		t.Errorf("%d bytes are allocated to cut %d; kept %d", n, raw.Len(), k.n)
+	}
 }

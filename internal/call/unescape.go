@@ -18,6 +18,7 @@ type unescaper struct {
 	esc  [6]byte // an escape that is being read, such as \u00e9
 	n    int
 	high rune // the first half of a surrogate pair
+	rune [utf8.UTFMax]byte
 }
 
 // feed reads from p[i] on and returns where the string ended, closing quote
@@ -87,18 +88,34 @@ func (u *unescaper) lone() error {
 	return u.emit([]byte("\uFFFD"))
 }
 
-var simpleEscapes = map[byte]byte{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', '"': '"', '\\': '\\', '/': '/'}
+// simpleEscape returns what a backslash and c mean, or 0 where that is nothing.
+func simpleEscape(c byte) byte {
+	switch c {
+	case 'n':
+		return '\n'
+	case 't':
+		return '\t'
+	case 'r':
+		return '\r'
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	case '"', '\\', '/':
+		return c
+	}
+	return 0
+}
 
 // escape emits what the escape means that was just read.
 func (u *unescaper) escape() error {
 	n := u.n
 	u.n = 0
 	if n == 2 {
-		c, ok := simpleEscapes[u.esc[1]]
-		if !ok {
+		if u.rune[0] = simpleEscape(u.esc[1]); u.rune[0] == 0 {
 			return u.out([]byte("\uFFFD"))
 		}
-		return u.out([]byte{c})
+		return u.out(u.rune[:1])
 	}
 	v, err := strconv.ParseUint(string(u.esc[2:]), 16, 32)
 	r := rune(v)
@@ -112,8 +129,7 @@ func (u *unescaper) escape() error {
 		u.high = r
 		return err
 	}
-	var buf [utf8.UTFMax]byte
-	return u.out(buf[:utf8.EncodeRune(buf[:], r)])
+	return u.out(u.rune[:utf8.EncodeRune(u.rune[:], r)])
 }
 
 // unescape calls emit with the text that a JSON string means, part by part. It
@@ -137,7 +153,7 @@ func unescape(b tool.Bytes, emit func([]byte) error) error {
 // stringChars returns how many characters the text of a JSON string has.
 func stringChars(b tool.Bytes) (n int) {
 	_ = unescape(b, func(p []byte) error {
-		n += runeStarts(tool.OneOf(p))
+		n += runeStartsIn(p)
 		return nil
 	})
 	return n
@@ -147,10 +163,15 @@ func stringChars(b tool.Bytes) (n int) {
 // within one.
 func runeStarts(b tool.Bytes) (n int) {
 	for _, p := range b {
-		for _, c := range p {
-			if utf8.RuneStart(c) {
-				n++
-			}
+		n += runeStartsIn(p)
+	}
+	return n
+}
+
+func runeStartsIn(p []byte) (n int) {
+	for _, c := range p {
+		if utf8.RuneStart(c) {
+			n++
 		}
 	}
 	return n
