@@ -27,7 +27,41 @@ type Line struct {
 	Message *Message
 	Text    tool.Bytes // without the line end; only its head where it was too large
 	Err     error      // why it is no message
+	// large is the scan of what was too large, and broken is what it found wrong.
+	large  *Scan
+	broken error
 }
+
+// Answers returns the id of the request that a line answers which is no message,
+// or nil where it has none, and whether the line may be an answer at all.
+func (l *Line) Answers() (id []byte, maybe bool) {
+	if l.large == nil {
+		return Answers(l.Text)
+	}
+	if id = l.large.ID(); id != nil {
+		return id, !l.large.IsCall()
+	}
+	return nil, l.broken == nil && l.large.IsAnswer()
+}
+
+// Answers is Line.Answers for a text that Parse has refused. It is an answer
+// where it has a result or an error, names no method, and says that it is JSON-RPC:
+// much of what servers print that is no message is JSON too.
+func Answers(text tool.Bytes) (id []byte, maybe bool) {
+	s := NewScan()
+	for _, p := range text {
+		if s.Feed(p) != nil {
+			break // what was found until here counts
+		}
+	}
+	return s.ID(), string(s.spans[1].In(text).Join()) == `"2.0"` && s.IsAnswer()
+}
+
+// ErrEndless says that a line went on and on, far beyond the limit.
+var ErrEndless = errors.New("line is longer than any message could be")
+
+// IsEndless reports whether a line of so many bytes counts as one that never ends.
+func IsEndless(bytes, limit int64) bool { return bytes/16 > max(limit, 1<<20) }
 
 // LineReader cuts a stream into lines and scans each as it comes. Lines are not
 // copied: what was read into a buffer stays there, and a full buffer is left to
@@ -112,12 +146,17 @@ func (l *LineReader) short(p []byte) Line {
 
 func (l *LineReader) tooLarge(head tool.Bytes) Line {
 	s := NewScan()
+	var err error
 	for _, p := range head {
-		if s.Feed(p) != nil {
+		if err = s.Feed(p); err != nil {
 			break
 		}
 	}
-	return Line{Message: &Message{ID: s.ID()}, Text: head, Err: &TooLargeError{l.max}}
+	return l.overLimit(s, err, head)
+}
+
+func (l *LineReader) overLimit(s *Scan, broken error, head tool.Bytes) Line {
+	return Line{Message: &Message{ID: s.ID()}, Text: head, Err: &TooLargeError{l.max}, large: s, broken: broken}
 }
 
 // long reads a line that fills the buffer and goes on.
@@ -154,6 +193,9 @@ func (l *LineReader) long() (Line, error) {
 		if err == nil {
 			err = s.Feed(p)
 		}
+		if IsEndless(total, l.max) {
+			return Line{}, ErrEndless
+		}
 		if total > l.max {
 			text = text[:1] // dropped but for its head
 			piece = piece[:0]
@@ -162,7 +204,7 @@ func (l *LineReader) long() (Line, error) {
 		text[len(text)-1] = piece
 	}
 	if total > l.max {
-		return Line{Message: &Message{ID: s.ID()}, Text: text, Err: &TooLargeError{l.max}}, nil
+		return l.overLimit(s, err, text), nil
 	}
 	if err != nil {
 		return Line{Text: text, Err: err}, nil

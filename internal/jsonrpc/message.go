@@ -75,10 +75,21 @@ func NewScan() *Scan { return &Scan{scanner{keys: envelope, capture: true}} }
 func (s *Scan) Feed(p []byte) error { return s.feed(p) }
 
 // ID returns the id, of a scan that remembers it, or nil where none was found.
-func (s *Scan) ID() []byte { return s.scalar }
+func (s *Scan) ID() []byte {
+	if string(s.scalar) == "null" {
+		return nil
+	}
+	return s.scalar
+}
 
 // IsCall reports whether the message names a method, as far as it was read.
 func (s *Scan) IsCall() bool { return s.spans[2].Found() }
+
+// IsAnswer reports whether the message has a result or an error, and names no
+// method, as far as it was read.
+func (s *Scan) IsAnswer() bool {
+	return !s.IsCall() && (s.spans[4].Found() || s.spans[5].Found())
+}
 
 // Message returns the message, whose whole text is b: the pieces that were fed.
 func (s *Scan) Message(b tool.Bytes) (*Message, error) {

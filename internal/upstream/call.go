@@ -47,7 +47,10 @@ func (e *LostError) RetryAfter() time.Duration { return e.wait }
 
 // Error says what happened.
 func (e *LostError) Error() string {
-	return fmt.Sprintf("the connection to server %s was lost while the call was running: %v", e.Server, e.Err)
+	if e.status != 0 {
+		return fmt.Sprintf("server %s gave no result: %v", e.Server, e.Err)
+	}
+	return fmt.Sprintf("the answer of server %s was lost: %v", e.Server, e.Err)
 }
 
 // Unwrap returns the cause.
@@ -135,7 +138,7 @@ func failure(ctx context.Context, l *link, err error, unsent bool) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if unsent {
+	if _, elsewhere := errors.AsType[*wire.RedirectError](err); unsent || elsewhere {
 		return unavailable(l.o.Name, l.o.Mask(tool.Flatten(l.explain(err))))
 	}
 	lost := &LostError{Server: l.o.Name, Err: errors.New(l.o.Mask(l.explain(err).Error()))}

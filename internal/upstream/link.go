@@ -109,6 +109,7 @@ type dialer struct {
 	tasks   *sync.WaitGroup // of the Server: all that is started here is in it
 	rate    *rate.Limiter   // of processes and connections
 	changed func()          // the server said that its tools have changed
+	unread  atomic.Int64    // lines that were no messages
 
 	mu   sync.Mutex
 	shut bool // tasks is waited for: nothing may be added to it
@@ -360,8 +361,12 @@ func lastLines(text string, n int) string {
 	return text
 }
 
+// garbage logs a line that is no message: of many the first ones, and then fewer
+// and fewer.
 func (d *dialer) garbage(head []byte, err error) {
-	d.log.Warn("line of the server is no message", "line", string(head), "error", err)
+	if n := d.unread.Add(1); n <= 16 || n&(n-1) == 0 {
+		d.log.Warn("line of the server is no message", "line", string(head), "error", err, "so_far", n)
+	}
 }
 
 // Request implements wire.Handler: what a server may ask of this client. It

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"sync"
@@ -29,18 +30,25 @@ type event struct {
 	err  error         // *TooLargeError; data is only its head then
 }
 
-// message returns the message in the event; of an answer that is too large, its
-// id.
-func (e *event) message() (*jsonrpc.Message, error) {
+// message returns the message in the event; of an answer that is too large or is
+// none for another reason, its id.
+func (e *event) message() (m *jsonrpc.Message, err error) {
 	switch {
-	case e.err != nil && (e.scan == nil || e.scan.IsCall()): // it has a method
-		return nil, e.err
+	case e.err != nil && (e.scan == nil || e.scan.IsCall() || e.scan.ID() == nil && !e.scan.IsAnswer()):
+		return nil, e.err // no answer, as far as it could be read
 	case e.err != nil:
 		return &jsonrpc.Message{ID: e.scan.ID()}, e.err
 	case e.scan != nil:
-		return e.scan.Message(e.data)
+		m, err = e.scan.Message(e.data)
+	default:
+		m, err = jsonrpc.Parse(e.data)
 	}
-	return jsonrpc.Parse(e.data)
+	if err != nil {
+		if id, maybe := jsonrpc.Answers(e.data); maybe && id != nil {
+			return &jsonrpc.Message{ID: id}, fmt.Errorf("the answer is no message: %w", err)
+		}
+	}
+	return m, err
 }
 
 // head returns the first bytes of the data, to show them.
@@ -154,6 +162,9 @@ func (l *eventReader) dispatch() (event, bool) {
 	}
 	if l.size > l.max {
 		e.err = &jsonrpc.TooLargeError{Limit: l.max}
+		if l.broken != nil && l.scan.ID() == nil {
+			e.scan = nil // no message, of whatever length
+		}
 	} else if l.broken != nil {
 		e.scan = nil // Parse finds it again, and says what it is
 	}
@@ -338,6 +349,7 @@ func (l *eventReader) longField() error {
 	}
 	l.begin, l.end = 0, 0
 	var piece []byte
+	var read int64
 	for {
 		keep := isData && l.size <= l.max
 		switch {
@@ -360,6 +372,9 @@ func (l *eventReader) longField() error {
 		}
 		if ended {
 			return nil
+		}
+		if read += int64(n); jsonrpc.IsEndless(read, l.max) {
+			return jsonrpc.ErrEndless
 		}
 	}
 }

@@ -100,14 +100,17 @@ func model(stream string, limit int) (*heard, string) {
 		switch {
 		case len(text) > limit:
 			h.garbage = append(h.garbage, "large")
-			if err != nil && strings.Contains(text, "1") {
-				return h, "unknown" // the id may stand before what is wrong
+			if err != nil && (strings.Contains(text, "1") || strings.Contains(text, "\\u") || strings.Contains(text, "result") || strings.Contains(text, "error")) {
+				return h, "unknown" // the id, or what makes it an answer, may stand before what is wrong
 			}
-			if err == nil && m.ID != nil && strings.Trim(string(m.ID), `"`) == "1" && m.IsAnswer() {
+			if err == nil && (m.ID == nil || strings.Trim(string(m.ID), `"`) == "1") && m.IsAnswer() {
 				return h, "large"
 			}
 		case err != nil || m.IsRequest():
 			h.garbage = append(h.garbage, text[:min(len(text), 256)])
+			if err != nil && strings.Contains(text, "1") && strings.Contains(text, "2.0") {
+				return h, "unknown" // an answer to this request all the same, perhaps
+			}
 		case m.IsNotification() && m.Method != "notifications/cancelled":
 			h.notes = append(h.notes, m.Method+string(m.Params.Join()))
 		case m.IsAnswer() && (m.ID == nil && m.Error != nil || string(m.ID) == "1" || string(m.ID) == `"1"`):

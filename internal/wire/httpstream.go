@@ -40,7 +40,7 @@ func (c *call) follow(ctx context.Context, body io.ReadCloser) (*jsonrpc.Message
 		}
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
-		} else if _, large := errors.AsType[*jsonrpc.TooLargeError](err); !large {
+		} else if _, came := errors.AsType[*unreadableError](err); !came {
 			if body, err = c.resume(ctx, events, &tries, err); err == nil {
 				events.reset(body)
 				continue
@@ -53,6 +53,7 @@ func (c *call) follow(ctx context.Context, body io.ReadCloser) (*jsonrpc.Message
 
 // read returns the answer, or why the stream ended before it.
 func (c *call) read(events *eventReader) (*jsonrpc.Message, error) {
+	var garbage int64 // bytes since the last message
 	for {
 		e, err := events.next()
 		if err != nil {
@@ -60,18 +61,30 @@ func (c *call) read(events *eventReader) (*jsonrpc.Message, error) {
 		}
 		m, err := c.h.received(&e)
 		switch {
-		case m == nil:
-		case m.IsAnswer() && c.mine(m) || err != nil && sameID(m.ID, c.flight.id):
-			if err != nil {
-				return nil, err
+		case err != nil && m != nil && (m.ID == nil || sameID(m.ID, c.flight.id)): // on the stream of one request it can be for no other
+			return nil, &unreadableError{err}
+		case err != nil:
+			if garbage += int64(e.data.Len()); isFlood(garbage, c.h.o.MaxMessage) {
+				return nil, &unreadableError{errGarbage}
 			}
+			continue
+		case m != nil && c.mine(m):
 			return m, nil
 		}
+		garbage = 0
 	}
 }
 
+// An unreadableError is an answer that came and cannot be read: nobody need come
+// back for it.
+type unreadableError struct{ error }
+
+// Unwrap returns the cause.
+func (e *unreadableError) Unwrap() error { return e.error }
+
 // received dispatches the message of an event, and returns it where it is an answer.
-// Where it was too large to be kept, the message has only its id.
+// Where that cannot be read, the message has only its id, and is nil for what is no
+// answer at all.
 func (h *HTTP) received(e *event) (*jsonrpc.Message, error) {
 	if e.name != "message" {
 		return nil, nil // servers keep connections alive with events of their own
@@ -80,9 +93,6 @@ func (h *HTTP) received(e *event) (*jsonrpc.Message, error) {
 	switch {
 	case err != nil:
 		h.garbage(e.head(), err)
-		if _, large := errors.AsType[*jsonrpc.TooLargeError](err); !large {
-			return nil, nil
-		}
 		return m, err
 	case m.IsAnswer():
 		return m, nil

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"io"
 	"runtime"
 	"sync"
@@ -15,24 +16,29 @@ const (
 // outbox is a queue of frames before one writer: senders that come while it
 // writes share its next write. Frames never mix.
 type outbox struct {
+	serving bool // answers are written after the other side has ended its output too
+
 	mu     sync.Mutex
 	parts  [][]byte // whole frames, in order, but for tail
 	tail   []byte   // the last of the queue, still growing
 	spare  []byte   // the buffer that the writer gave back
 	size   int
+	queued int64         // bytes, since the beginning
+	left   int64         // of them, at most so many have left
 	err    error         // why nothing can be sent any more
 	wake   chan struct{} // has a token when there is something to write
 	room   chan struct{} // closed when the writer has taken the queue
 	failed chan struct{} // closed with err
 }
 
-func newOutbox() *outbox {
-	return &outbox{wake: make(chan struct{}, 1), room: make(chan struct{}), failed: make(chan struct{})}
+func newOutbox(serving bool) *outbox {
+	return &outbox{serving: serving, wake: make(chan struct{}, 1), room: make(chan struct{}), failed: make(chan struct{})}
 }
 
 // send queues one frame made of parts; the parts may be used again only where
-// they are short. It waits while the queue is full, until stop is closed.
-func (o *outbox) send(stop <-chan struct{}, parts ...[]byte) error {
+// they are short. It waits while the queue is full, until stop is closed. It
+// returns where the frame begins among all bytes; see neverLeft.
+func (o *outbox) send(stop <-chan struct{}, parts ...[]byte) (at int64, err error) {
 	n := 0
 	for _, p := range parts {
 		n += len(p)
@@ -41,17 +47,19 @@ func (o *outbox) send(stop <-chan struct{}, parts ...[]byte) error {
 		o.mu.Lock()
 		if o.err != nil {
 			o.mu.Unlock()
-			return o.err
+			return 0, o.err
 		}
 		if o.size == 0 || o.size+n <= maxQueued {
 			o.add(parts)
 			o.size += n
+			at = o.queued
+			o.queued += int64(n)
 			o.mu.Unlock()
 			select {
 			case o.wake <- struct{}{}:
 			default:
 			}
-			return nil
+			return at, nil
 		}
 		room := o.room
 		o.mu.Unlock()
@@ -59,9 +67,22 @@ func (o *outbox) send(stop <-chan struct{}, parts ...[]byte) error {
 		case <-room:
 		case <-o.failed:
 		case <-stop:
-			return errStopped
+			return 0, errStopped
 		}
 	}
+}
+
+// neverLeft reports whether nothing of the frame that begins at the offset has
+// left, nor will.
+func (o *outbox) neverLeft(at int64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.stays() && at >= o.left
+}
+
+// stays reports whether what is in the queue stays there. Called with the lock held.
+func (o *outbox) stays() bool {
+	return o.err != nil && !o.serving && !errors.Is(o.err, ErrClosed)
 }
 
 func (o *outbox) add(parts [][]byte) {
@@ -102,7 +123,13 @@ func (o *outbox) run(w io.Writer, stop <-chan struct{}) error {
 // write writes all that is in the queue.
 func (o *outbox) write(w io.Writer) error {
 	o.mu.Lock()
+	if o.stays() {
+		defer o.mu.Unlock()
+		return o.err // what is in the queue stays here: its senders were told so
+	}
 	parts, tail := o.parts, o.tail
+	before := o.left
+	o.left = o.queued
 	o.parts, o.tail, o.spare, o.size = nil, o.spare[:0], nil, 0
 	close(o.room)
 	o.room = make(chan struct{})
@@ -111,7 +138,12 @@ func (o *outbox) write(w io.Writer) error {
 		if len(p) == 0 {
 			continue
 		}
-		if _, err := w.Write(p); err != nil {
+		n, err := w.Write(p)
+		before += int64(n)
+		if err != nil {
+			o.mu.Lock()
+			o.left = before
+			o.mu.Unlock()
 			return err
 		}
 	}

@@ -201,7 +201,7 @@ func (s *sender) do(ctx context.Context, template *http.Request, frame tool.Byte
 		}
 		discard(resp.Body)
 	}
-	return nil, errors.New("server redirects in a circle")
+	return nil, &RedirectError{"server redirects in a circle"}
 }
 
 // setBody gives req the message as its body.
@@ -261,14 +261,14 @@ func (s *sender) redirected(resp *http.Response, req *http.Request) (*url.URL, e
 	}
 	to, err := req.URL.Parse(resp.Header.Get("Location"))
 	if err != nil || resp.Header.Get("Location") == "" {
-		return nil, fmt.Errorf("server redirects (%d) to nowhere", resp.StatusCode)
+		return nil, &RedirectError{fmt.Sprintf("server redirects (%d) to nowhere", resp.StatusCode)}
 	}
 	shown := (&url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path}).String()
 	if !sameOrigin(to, s.url) {
-		return nil, fmt.Errorf("server redirects to another origin, %s; if that is right, configure it as the URL", shown)
+		return nil, &RedirectError{fmt.Sprintf("server redirects to another origin, %s; if that is right, configure it as the URL", shown)}
 	}
 	if resp.StatusCode < http.StatusTemporaryRedirect && req.Method != http.MethodGet {
-		return nil, fmt.Errorf("server has moved (%d) to %s; configure that as the URL", resp.StatusCode, shown)
+		return nil, &RedirectError{fmt.Sprintf("server has moved (%d) to %s; configure that as the URL", resp.StatusCode, shown)}
 	}
 	return to, nil
 }

@@ -122,6 +122,7 @@ const maxBeforeEndpoint = 16
 
 // hear reads the stream to its end.
 func (c *SSE) hear(events *eventReader) error {
+	var garbage int64 // bytes since the last message
 	for {
 		e, err := events.next()
 		if err != nil {
@@ -136,6 +137,11 @@ func (c *SSE) hear(events *eventReader) error {
 		m, err := e.message()
 		if err != nil {
 			c.garbage(e.head(), err)
+			if garbage += int64(e.data.Len()); isFlood(garbage, c.o.MaxMessage) {
+				return errGarbage
+			}
+		} else {
+			garbage = 0
 		}
 		switch {
 		case m == nil:
@@ -211,11 +217,27 @@ func (c *SSE) run(ctx context.Context, f *flight, r *Request) (*jsonrpc.Message,
 		req = &copied
 		req.Header = withHeader(req.Header, r.Header)
 	}
-	m, err := c.send(ctx, req, requestFrame(f.id, r.Method, params))
-	switch {
-	case err != nil:
-		return c.early(f, err)
-	case m != nil && m.IsAnswer() && sameID(m.ID, f.id):
+	// Some servers answer on the stream, and leave the POST open.
+	sctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	sent := make(chan posted, 1)
+	post := func() {
+		m, err := c.send(sctx, req, requestFrame(f.id, r.Method, params))
+		sent <- posted{m, err}
+	}
+	if !c.spawn(post) {
+		return nil, &SendError{ErrClosed}
+	}
+	var m *jsonrpc.Message
+	select {
+	case p := <-sent:
+		switch {
+		case p.err != nil:
+			return c.early(f, p.err)
+		case p.m != nil && p.m.IsAnswer() && sameID(p.m.ID, f.id):
+			return p.m, nil
+		}
+	case m = <-f.answer:
 		return m, nil
 	}
 	select {
@@ -224,6 +246,12 @@ func (c *SSE) run(ctx context.Context, f *flight, r *Request) (*jsonrpc.Message,
 	case <-ctx.Done():
 		return c.early(f, context.Cause(ctx))
 	}
+}
+
+// posted is what came of a POST.
+type posted struct {
+	m   *jsonrpc.Message
+	err error
 }
 
 // early returns the answer where it came before the POST of its request failed.

@@ -50,6 +50,7 @@ type Stream struct {
 	mu     sync.Mutex
 	lastID int64
 	calls  map[int64]*pending
+	late   int // answers that may still come to callers who gave up
 	err    error
 	done   chan struct{}
 }
@@ -73,11 +74,11 @@ func NewStream(o StreamOptions) *Stream {
 	if o.Close == nil {
 		o.Close = func() error { return errors.Join(closeIf(o.R), closeIf(o.W)) }
 	}
-	s := &Stream{o: o, out: newOutbox(), calls: map[int64]*pending{}, done: make(chan struct{})}
+	s := &Stream{o: o, out: newOutbox(o.Serving), calls: map[int64]*pending{}, done: make(chan struct{})}
 	s.inbox.init(o.Handler, s.notify)
 	s.reply, s.spawn, s.progress = s.answer, s.run, s.progressOf
 	s.tasks.Go(func() {
-		err := s.readAll()
+		err := (&streamReader{Stream: s}).run()
 		if s.o.Serving && errors.Is(err, io.EOF) {
 			linger(&s.tasks, &s.asks, s.done)
 		}
@@ -159,35 +160,37 @@ func (s *Stream) Call(ctx context.Context, r *Request) (tool.Bytes, error) {
 	s.calls[id] = p
 	s.mu.Unlock()
 
-	if err := s.sendRequest(ctx, id, r); err != nil {
+	at, err := s.sendRequest(ctx, id, r)
+	if err != nil {
 		s.take(id)
 		return nil, err
 	}
 	select {
 	case m := <-p.answer:
-		return p.result(s, m)
+		return p.result(s, m, at)
 	case <-ctx.Done():
 	}
-	if s.take(id) == nil {
-		return p.result(s, <-p.answer) // it came just now
+	if !s.giveUp(id) {
+		return p.result(s, <-p.answer, at) // it came just now
 	}
 	s.tellCanceled(id, context.Cause(ctx))
 	return nil, context.Cause(ctx)
 }
 
-func (s *Stream) sendRequest(ctx context.Context, id int64, r *Request) error {
+// sendRequest queues a request, and returns where in the queue it is.
+func (s *Stream) sendRequest(ctx context.Context, id int64, r *Request) (at int64, err error) {
 	params, err := r.text(id)
 	if err != nil {
-		return &RequestError{err}
+		return 0, &RequestError{err}
 	}
 	frame := framePool.Get().(*[]byte)
 	head := jsonrpc.AppendRequest((*frame)[:0], id, r.Method, nil)
 	if len(params) > 0 {
 		head = append(head[:len(head)-1], `,"params":`...)
 		parts := append(append(make([][]byte, 0, 8), head), params...)
-		err = s.out.send(ctx.Done(), append(parts, []byte("}\n"))...)
+		at, err = s.out.send(ctx.Done(), append(parts, []byte("}\n"))...)
 	} else {
-		err = s.out.send(ctx.Done(), append(head, '\n'))
+		at, err = s.out.send(ctx.Done(), append(head, '\n'))
 	}
 	if cap(head) <= inlineSize { // the outbox has copied it
 		*frame = head
@@ -195,11 +198,11 @@ func (s *Stream) sendRequest(ctx context.Context, id int64, r *Request) error {
 	}
 	switch {
 	case errors.Is(err, errStopped):
-		return &SendError{context.Cause(ctx)}
+		return 0, &SendError{context.Cause(ctx)}
 	case err != nil:
-		return &SendError{err}
+		return 0, &SendError{err}
 	}
-	return nil
+	return at, nil
 }
 
 var framePool = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
@@ -220,10 +223,14 @@ func (r *Request) text(id int64) (tool.Bytes, error) {
 	return tool.OneOf(r.Params), nil
 }
 
-func (p *pending) result(s *Stream, m *jsonrpc.Message) (tool.Bytes, error) {
+// result returns what came of a call, the request of which is at that place in the
+// queue. m is nil where it was no answer.
+func (p *pending) result(s *Stream, m *jsonrpc.Message, at int64) (tool.Bytes, error) {
 	switch {
 	case m == nil && p.err != nil:
 		return nil, p.err
+	case m == nil && s.out.neverLeft(at):
+		return nil, &SendError{s.Err()}
 	case m == nil:
 		return nil, s.Err()
 	}
@@ -239,6 +246,19 @@ func (s *Stream) take(id int64) *pending {
 	return p
 }
 
+// giveUp takes a call out whose answer nobody waits for any more. It reports false
+// where the answer has come.
+func (s *Stream) giveUp(id int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.calls[id] == nil {
+		return false
+	}
+	delete(s.calls, id)
+	s.late++
+	return true
+}
+
 // tellCanceled tells the server that nobody waits any more. It does not wait
 // for room in the queue: a server that does not read will not hear it anyway.
 func (s *Stream) tellCanceled(id int64, why error) {
@@ -248,7 +268,8 @@ func (s *Stream) tellCanceled(id int64, why error) {
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 func (s *Stream) send(stop <-chan struct{}, frame []byte) error {
-	return s.out.send(stop, append(frame, '\n'))
+	_, err := s.out.send(stop, append(frame, '\n'))
+	return err
 }
 
 // Notify implements Client.
@@ -258,62 +279,6 @@ func (s *Stream) Notify(ctx context.Context, method string, params []byte) error
 
 func (s *Stream) notify(method string, params []byte) error {
 	return s.send(s.done, jsonrpc.AppendRequest(nil, 0, method, params))
-}
-
-func (s *Stream) readAll() error {
-	r := jsonrpc.NewLineReader(s.o.R, s.o.MaxMessage)
-	for {
-		ln, err := r.Next()
-		switch {
-		case err != nil:
-			return err
-		case ln.Err != nil:
-			s.unreadable(ln)
-		case ln.Message.IsAnswer():
-			s.answered(ln.Message)
-		default:
-			s.dispatch(ln.Message)
-		}
-	}
-}
-
-// unreadable takes a line that is no message. Where it is an answer that is too
-// large, its call fails.
-func (s *Stream) unreadable(ln jsonrpc.Line) {
-	head := ln.Text.Join()
-	s.o.Garbage(head[:min(len(head), 256)], ln.Err)
-	var large *jsonrpc.TooLargeError
-	isLarge := errors.As(ln.Err, &large) && ln.Message != nil
-	if s.o.Serving {
-		if isLarge {
-			s.answer(ln.Message.ID, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%v", ln.Err))
-		} else {
-			s.answer(nil, nil, jsonrpc.Refuse(ln.Text, ln.Err))
-		}
-		return
-	}
-	if !isLarge {
-		return
-	}
-	if p := s.takeRaw(ln.Message.ID); p != nil {
-		p.err = large
-		p.answer <- nil
-	}
-}
-
-// takeRaw returns the call that an answer with this id is for, or nil.
-func (s *Stream) takeRaw(raw []byte) *pending {
-	id, ok := parseID(raw)
-	if !ok {
-		return nil
-	}
-	return s.take(id)
-}
-
-func (s *Stream) answered(m *jsonrpc.Message) {
-	if p := s.takeRaw(m.ID); p != nil { // else late, after its caller gave up, or twice
-		p.answer <- m
-	}
 }
 
 // progressOf returns what takes the progress of a call in flight, or nil.
@@ -362,7 +327,7 @@ func (s *Stream) answer(id []byte, result tool.Bytes, e *jsonrpc.Error) {
 	parts = append(parts, jsonrpc.AppendAnswerHead(nil, id, e != nil))
 	parts = append(parts, oneLine(result)...)
 	parts = append(parts, []byte("}\n"))
-	_ = s.out.send(s.done, parts...) // the connection is over: end has its reason
+	_, _ = s.out.send(s.done, parts...) // the connection is over: end has its reason
 }
 
 // oneLine returns b without line ends, which JSON from an HTTP server may have

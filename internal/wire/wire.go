@@ -37,8 +37,8 @@ type Client interface {
 	// Call sends a request and waits for its answer. The error is an *Error where
 	// the server answered with one, the cause of ctx where the caller gave up (the
 	// server is told), a *SendError where the request provably never left, a
-	// *RequestError where it never can, and anything else where the connection
-	// failed.
+	// *RequestError where it never can, a *RedirectError where the server did not
+	// carry it out, and anything else where the connection failed.
 	Call(ctx context.Context, r *Request) (tool.Bytes, error)
 	// Notify sends a notification.
 	Notify(ctx context.Context, method string, params []byte) error
@@ -106,6 +106,13 @@ func (e *RequestError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *RequestError) Unwrap() error { return e.Err }
+
+// A RedirectError says that a server sent a request elsewhere, and did not carry
+// it out; and why it was not followed.
+type RedirectError struct{ Text string }
+
+// Error returns the text.
+func (e *RedirectError) Error() string { return e.Text }
 
 // ErrClosed says that this side closed the connection.
 var ErrClosed = errors.New("connection is closed")
