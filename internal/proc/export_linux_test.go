@@ -9,3 +9,6 @@ func GroupBase(self, mounts, controller string) (string, error) {
 	dir, _, err := baseOf(all, controller)
 	return dir, err
 }
+
+// Sweep removes what dead processes have left below base.
+func Sweep(base string) { sweep(base) }

@@ -54,6 +54,51 @@ func TestMemoryLimit(t *testing.T) {
 	noGroups(t)
 }
 
+// TestMemoryLimitOfEach is the limit where no cgroup can be made: it fails what
+// asks for too much.
+func TestMemoryLimitOfEach(t *testing.T) {
+	limits := proc.Limits{Memory: 200 << 20, CPU: 1}
+	if p, err := newSpawner(t).Start(t.Context(), proc.Command{Path: "true", Env: os.Environ(), Limits: limits}); err == nil {
+		stop(t, p)
+		t.Skip("a cgroup can be made here")
+	}
+	if _, err := exec.LookPath("/usr/bin/python3"); err != nil {
+		t.Skip(err)
+	}
+	for ask, want := range map[string]string{"50": "ok", "400": ""} {
+		out, exit := said(t, proc.Command{
+			Path: "/usr/bin/python3", Args: []string{"-c", "bytearray(" + ask + "<<20); print('ok')"}, Env: os.Environ(),
+			Limits: proc.Limits{Memory: 200 << 20},
+		})
+		if out != want {
+			t.Errorf("asked for %s MiB, it said %q and ended with %s", ask, out, exit)
+		}
+	}
+}
+
+// TestGroupsOfTheDead: what a killed process has left is removed, what is of a
+// living one stays.
+func TestGroupsOfTheDead(t *testing.T) {
+	base := t.TempDir()
+	dead := start(t, newSpawner(t), command("exit", "0"))
+	<-dead.Done()
+	stop(t, dead)
+	gone, ours := fmt.Sprintf("tenon-%d-X-1", dead.Pid()), fmt.Sprintf("tenon-%d-X-1", os.Getpid())
+	for _, name := range []string{gone, ours, "tenon-x", "other"} {
+		if err := os.Mkdir(filepath.Join(base, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	proc.Sweep(base)
+	left, err := os.ReadDir(base)
+	if err != nil || len(left) != 3 {
+		t.Errorf("left %v, %v", left, err)
+	}
+	if _, err := os.Stat(filepath.Join(base, gone)); err == nil {
+		t.Error("what a dead process left is still there")
+	}
+}
+
 func TestProcessLimit(t *testing.T) {
 	grouped(t)
 	c := command("breed", "100")
