@@ -93,7 +93,11 @@ func bring(ctx context.Context, p, old *pool, start bool) error {
 		}
 		m.server.Ensure()
 		wg.Go(func() {
-			if err := m.server.Connect(ctx); err != nil && runs {
+			err := m.server.Connect(ctx)
+			if err == nil {
+				err = m.server.Await(ctx) // until its tools are known as well
+			}
+			if err != nil && runs {
 				errs[i] = &tool.Error{
 					Kind: tool.Unavailable, Err: err,
 					Text: fmt.Sprintf("server %s does not start with its new entry, so the configuration is left as it was: %s", m.name, tool.Flatten(err)),

@@ -1,0 +1,27 @@
+package tenon_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/internal/upstreamtest"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// TestCrowdAtAColdServer: calls that come while their server starts wait for its
+// tools; none is told that they do not exist.
+func TestCrowdAtAColdServer(t *testing.T) {
+	for range 3 {
+		g := open(t, tenon.Options{Config: write(t, "version: 1\nservers:\n"+entry(t, "s", upstreamtest.Script{Tools: 2000}, ""))})
+		var wg sync.WaitGroup
+		for range 300 {
+			wg.Go(func() {
+				if res := g.Call(t.Context(), tool.Call{Server: "s", Tool: "echo"}); res.Kind != "" {
+					t.Errorf("%s: %s", res.Kind, res.Text())
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
