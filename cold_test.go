@@ -25,3 +25,20 @@ func TestCrowdAtAColdServer(t *testing.T) {
 		wg.Wait()
 	}
 }
+
+// TestEagerBundledServer: a server whose tools are known without a process starts
+// with the gateway where its entry says so, and else on its first use.
+func TestEagerBundledServer(t *testing.T) {
+	g := open(t, tenon.Options{Start: true, Config: write(t, "version: 1\nservers:\n"+
+		"  early: {bundled: time, start: eager}\n  late: {bundled: time}\n")})
+	events := g.Watch(t.Context())
+	state := func(i int) tool.State { return g.Status()[i].State }
+	for state(0) != tool.StateReady {
+		if _, ok := <-events; !ok {
+			t.Fatal("the gateway has ended")
+		}
+	}
+	if got := state(1); got != tool.StateIdle {
+		t.Errorf("the other one is %s", got)
+	}
+}

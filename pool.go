@@ -114,10 +114,15 @@ func (p *pool) without(other *pool) []*member {
 	return out
 }
 
-// start starts all that do not wait for their first use.
-func (p *pool) start() {
+// start starts all that do not wait for their first use. A server whose tools are
+// known from its code waits for it, unless its entry says otherwise.
+func (p *pool) start(g *Gateway) {
 	for _, m := range p.members {
-		if m.server != nil && !m.lazy {
+		switch {
+		case m.server == nil || m.lazy:
+		case m.entry != nil && m.entry.Start == config.StartEager:
+			g.tasks.Go(func() { _ = m.server.Connect(g.closing) }) // its state says what came of it
+		default:
 			m.server.Ensure()
 		}
 	}

@@ -151,7 +151,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	if !o.Start {
 		return g, nil
 	}
-	p.start()
+	p.start(g)
 	if err := p.requireStarted(ctx); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
