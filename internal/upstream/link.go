@@ -337,6 +337,9 @@ func (l *link) explain(err error) error {
 	}
 	select {
 	case <-l.process.Done():
+		if errors.Is(err, wire.ErrGarbage) || errors.Is(err, jsonrpc.ErrEndless) {
+			break // that is why it was ended
+		}
 		err = fmt.Errorf("process ended (%s)", l.process.Exit())
 	case <-time.After(reapBound):
 		if l.client.Err() != nil {

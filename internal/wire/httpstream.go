@@ -65,7 +65,7 @@ func (c *call) read(events *eventReader) (*jsonrpc.Message, error) {
 			return nil, &unreadableError{err}
 		case err != nil:
 			if garbage += int64(e.data.Len()); isFlood(garbage, c.h.o.MaxMessage) {
-				return nil, &unreadableError{errGarbage}
+				return nil, &unreadableError{ErrGarbage}
 			}
 			continue
 		case m != nil && c.mine(m):

@@ -119,7 +119,7 @@ func (p *peer) attach(ctx context.Context) (attached context.Context, done func(
 	}
 	p.tasks.Add(1)
 	attached, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(p.session.ctx, func() { cancel(ErrClosed) })
+	stop := context.AfterFunc(p.session.ctx, func() { cancel(p.reason()) })
 	return attached, func() {
 		stop()
 		cancel(nil)

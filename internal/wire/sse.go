@@ -138,7 +138,7 @@ func (c *SSE) hear(events *eventReader) error {
 		if err != nil {
 			c.garbage(e.head(), err)
 			if garbage += int64(e.data.Len()); isFlood(garbage, c.o.MaxMessage) {
-				return errGarbage
+				return ErrGarbage
 			}
 		} else {
 			garbage = 0

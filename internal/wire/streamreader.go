@@ -23,7 +23,7 @@ func (s *streamReader) run() error {
 			return err
 		case ln.Err != nil:
 			if s.garbage += s.unreadable(ln); isFlood(s.garbage, s.o.MaxMessage) {
-				return errGarbage
+				return ErrGarbage
 			}
 			continue
 		case ln.Message.IsAnswer():
@@ -54,9 +54,9 @@ func (s *streamReader) answered(m *jsonrpc.Message) {
 	s.late = max(s.late-1, 0) // it came after its caller gave up, or it came twice
 }
 
-// errGarbage ends a connection that brings what is no message, and nothing else,
+// ErrGarbage ends a connection that brings what is no message, and nothing else,
 // longer than any message may be: it would go on, and keep a processor busy with it.
-var errGarbage = errors.New("the other side sends what is no message, without end")
+var ErrGarbage = errors.New("the other side sends what is no message, without end")
 
 // isFlood reports whether so many bytes in a row that are no message are too much.
 func isFlood(bytes, limit int64) bool { return bytes > max(limit, 1<<20) }
