@@ -51,6 +51,10 @@ type Script struct {
 	ExitAtOnce   bool     // with status 3
 	DiscoverKill bool     // dies of server/discover
 	CountFile    string   // gets a line for each start
+	Over         string   // a transport over HTTP to serve, in place of stdio; see Listen
+	Address      string   // to listen on; empty is any port
+	StartFault   string   // a file: while it exists, initialize meets the fault that it names
+	ReadFault    string   // a file: while it exists, what comes next ends the process before it is read
 }
 
 // Main runs the tests, or the server where the process was started as one.
@@ -59,6 +63,10 @@ func Main(m *testing.M) {
 		var s Script
 		if err := json.Unmarshal([]byte(text), &s); err != nil {
 			panic(err)
+		}
+		if s.Over != "" {
+			s.listen(os.Stdin, os.Stdout)
+			return
 		}
 		s.serve(os.Stdin, os.Stdout)
 		return
@@ -112,31 +120,32 @@ type message struct {
 
 type server struct {
 	Script
+	*state
+	out io.Writer // takes whole lines
+}
+
+// state is what one session of a server has.
+type state struct {
 	tasks      sync.WaitGroup // nobody waits: the process ends with its input
 	mu         sync.Mutex
-	out        io.Writer
 	discovered bool
 	calls      int
 	waiting    map[string]chan struct{} // by request id
+	held       func()                   // answers a call after the next one
 }
 
+func newState() *state { return &state{waiting: map[string]chan struct{}{}} }
+
 func (s Script) serve(in io.Reader, out io.Writer) {
-	if s.CountFile != "" {
-		f, err := os.OpenFile(s.CountFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err == nil {
-			fmt.Fprintln(f, os.Getpid())
-			_ = f.Close()
-		}
-	}
-	fmt.Fprint(os.Stderr, s.Stderr)
-	srv := &server{Script: s, out: out, waiting: map[string]chan struct{}{}}
-	if s.ExitAtOnce {
-		os.Exit(3)
-	}
+	s.began()
+	srv := &server{Script: s, state: newState(), out: out}
 	for _, l := range s.First {
 		srv.print(l)
 	}
 	r := bufio.NewReader(in)
+	if s.ReadFault != "" {
+		r = bufio.NewReader(&fatalReader{in, s.ReadFault})
+	}
 	for {
 		line, err := r.ReadString('\n')
 		if err != nil {
@@ -147,11 +156,33 @@ func (s Script) serve(in io.Reader, out io.Writer) {
 			srv.take(m)
 		}
 	}
-	if s.Deaf {
+	if srv.Deaf {
 		term := make(chan os.Signal, 1)
 		signal.Notify(term, syscall.SIGTERM)
 		<-term
 	}
+}
+
+// began does what a script does first.
+func (s *Script) began() {
+	if s.CountFile != "" {
+		addLine(s.CountFile, strconv.Itoa(os.Getpid()))
+	}
+	fmt.Fprint(os.Stderr, s.Stderr)
+	if s.ExitAtOnce {
+		os.Exit(3)
+	}
+}
+
+// addLine adds a line to a file, whole whoever else does.
+func addLine(file, line string) {
+	f, err := os.OpenFile(filepath.Clean(file), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	fmt.Fprintln(f, line)
+	_ = f.Close()
 }
 
 func (s *server) print(line string) {
@@ -229,6 +260,7 @@ func (s *server) discover(m message) {
 
 func (s *server) initialize(m message) {
 	switch {
+	case s.StartFault != "" && s.startFault():
 	case s.Modern:
 		s.fail(m, -32601, "method not found")
 	case s.Both && s.discovered:
@@ -383,6 +415,8 @@ func (s *server) call(m message) {
 		var a struct{ File string }
 		_ = json.Unmarshal(p.Args, &a)
 		s.tasks.Go(func() { text(waitFor(a.File)) })
+	case "bad", "bad_read", "bad_liar": // not listed: see BadTools
+		s.bad(m, p.Args, p.Meta)
 	case "garbage":
 		s.print(`no protocol at all`)
 		text("clean")
