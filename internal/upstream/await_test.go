@@ -2,12 +2,15 @@ package upstream_test
 
 import (
 	"encoding/json"
+	"runtime"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/internal/upstream"
 	"github.com/tenon-mcp/tenon/internal/upstreamtest"
+	"github.com/tenon-mcp/tenon/tool"
 )
 
 // TestAwaitMeansListed: whoever waits for the tools of a server goes on only when
@@ -23,23 +26,18 @@ func TestAwaitMeansListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close(); _ = spawner.Close() })
-	if err := s.Connect(t.Context()); err != nil {
-		t.Fatal(err)
+	s.Ensure()
+	for s.Status().State != tool.StateReady {
+		runtime.Gosched()
 	}
 	awaited := make(chan error, 1)
-	done := make(chan struct{})
-	t.Cleanup(func() { <-done })
-	start := func() { awaited <- s.Await(t.Context()); close(done) }
-	time.AfterFunc(0, start)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { awaited <- s.Await(t.Context()) })
 	select {
 	case <-awaited:
 		t.Error("the wait ended before the tools were told")
-		close(told)
-		return
 	case <-time.After(100 * time.Millisecond):
 	}
 	close(told)
-	if err := <-awaited; err != nil {
-		t.Error(err)
-	}
 }
