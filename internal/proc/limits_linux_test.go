@@ -218,7 +218,7 @@ func TestConfinedFiles(t *testing.T) {
 		"read "+w.read+"/file", "list "+w.read, "read "+w.write+"/file", "write "+w.write+"/new", "remove "+w.write+"/new", "truncate "+w.write+"/file",
 		"run true", "write /dev/null", "read /etc/hosts",
 		"read "+w.secret, "write "+w.secret, "truncate "+w.secret, "remove "+w.secret, "list "+w.dir, "write "+w.dir+"/new", "write "+w.read+"/file",
-		"truncate "+w.read+"/file", "read /etc/shadow", "list /", "list /root", "read /proc/1/environ", fmt.Sprintf("read /proc/%d/environ", os.Getpid()), "list /proc", "write /etc/hosts",
+		"truncate "+w.read+"/file", "read /etc/shadow", "list /", "list /root", "read /proc/1/environ", fmt.Sprintf("read /proc/%d/environ", os.Getpid()), "list /proc", "open /etc/hosts",
 	)
 	for _, what := range []string{
 		"read " + w.read + "/file", "list " + w.read, "read " + w.write + "/file", "write " + w.write + "/new",

@@ -31,6 +31,11 @@ func try(arg string) int {
 			_, err = os.ReadDir(target)
 		case "write":
 			err = os.WriteFile(target, []byte("x"), 0o600)
+		case "open": // for writing, and writes nothing: what is tried may be a file of the system
+			var f *os.File
+			if f, err = os.OpenFile(target, os.O_WRONLY, 0); err == nil {
+				err = f.Close()
+			}
 		case "truncate":
 			err = os.Truncate(target, 0)
 		case "remove":
