@@ -86,7 +86,7 @@ func nothingLeft(t testing.TB, pids string) {
 	if err != nil {
 		t.Error(err)
 	}
-	for _, line := range strings.Fields(string(b)) {
+	for line := range strings.FieldsSeq(string(b)) {
 		pid, err := strconv.Atoi(line)
 		if err != nil {
 			t.Fatal(err)

@@ -14,9 +14,9 @@ const (
 	ReadSize = 64 << 10
 	// PieceSize is the size of the pieces that a long line is kept in.
 	PieceSize = 256 << 10
-	// longer lines than this make the next buffer a larger one
+	// longer lines than this make the next buffer a larger one.
 	largeLine = 8 << 10
-	// with less room than this, reading goes on in the next buffer
+	// with less room than this, reading goes on in the next buffer.
 	minRoom = 4 << 10
 )
 

@@ -44,7 +44,8 @@ func Listen(t testing.TB, s Script) *Remote {
 func (r *Remote) start(t testing.TB) {
 	t.Helper()
 	name, value := r.script.Env()
-	cmd := exec.Command(Executable(t)) //nolint:noctx // it ends with Kill, or with its standard input
+	cmd := exec.Command(Executable(t))
+	// It ends with Kill, or with its standard input.
 	cmd.Env = append(os.Environ(), name+"="+value, "GORACE=atexit_sleep_ms=0")
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

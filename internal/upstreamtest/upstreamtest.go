@@ -164,7 +164,7 @@ func (s Script) serve(in io.Reader, out io.Writer) {
 }
 
 // began does what a script does first.
-func (s *Script) began() {
+func (s Script) began() {
 	if s.CountFile != "" {
 		addLine(s.CountFile, strconv.Itoa(os.Getpid()))
 	}
