@@ -57,8 +57,8 @@ func newPool(g *Gateway, cfg *config.Config, old *pool) (*pool, error) {
 }
 
 // swap makes p the current pool, with all that is known of its servers' tools. It
-// returns the one before, and whether what is offered is now another list.
-func swap(g *Gateway, p *pool) (old *pool, changed bool) {
+// reports whether what is offered is now another list.
+func swap(g *Gateway, p *pool) (changed bool) {
 	g.offering.Lock()
 	defer g.offering.Unlock()
 	for _, m := range p.members {
@@ -66,10 +66,10 @@ func swap(g *Gateway, p *pool) (old *pool, changed bool) {
 			maker{g, p}.offer(m, m.tools)
 		}
 	}
-	old = g.pool.Swap(p)
+	old := g.pool.Swap(p)
 	p.admission.Configure(limits(p.cfg))
 	g.memory.nameRecalled(p.members)
-	return old, old != nil && !sameOffer(old.catalog.Snapshot(), p.catalog.Snapshot())
+	return old != nil && !sameOffer(old.catalog.Snapshot(), p.catalog.Snapshot())
 }
 
 // sameOffer reports whether two snapshots offer the same list, byte for byte.

@@ -61,7 +61,7 @@ func (g *Gateway) Reload(ctx context.Context) (Reloaded, error) {
 	if err := bring(ctx, p, old, g.o.Start); err != nil {
 		return Reloaded{}, errors.Join(err, closeAll(p.without(old)))
 	}
-	if _, changed := swap(g, p); changed {
+	if swap(g, p) {
 		g.events.send(Event{Kind: ToolsChanged})
 	}
 	retire(g, old, p)

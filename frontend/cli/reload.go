@@ -134,9 +134,9 @@ func (f *fileWatch) follow(files []string) {
 			folders[path] = true
 		}
 		folders[filepath.Dir(path)] = true
-		if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
-			f.files[real] = true
-			folders[filepath.Dir(real)] = true
+		if target, err := filepath.EvalSymlinks(path); err == nil && target != path {
+			f.files[target] = true
+			folders[filepath.Dir(target)] = true
 		}
 	}
 	for _, dir := range f.w.WatchList() {

@@ -1,6 +1,7 @@
 package glob_test
 
 import (
+	"errors"
 	"path"
 	"strings"
 	"testing"
@@ -73,7 +74,7 @@ func TestMatchID(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	for _, bad := range []string{"[", "a[b", `\`, "[]a]"} {
-		if err := glob.Check(bad); err != path.ErrBadPattern {
+		if err := glob.Check(bad); !errors.Is(err, path.ErrBadPattern) {
 			t.Errorf("Check(%q) = %v", bad, err)
 		}
 	}
