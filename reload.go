@@ -37,10 +37,13 @@ func (g *Gateway) Reload(ctx context.Context) (Reloaded, error) {
 	case g.reloading <- struct{}{}:
 	case <-ctx.Done():
 		return Reloaded{}, context.Cause(ctx)
-	case <-g.closing.Done():
+	case <-g.leaving.Done():
 		return Reloaded{}, errClosed
 	}
 	defer func() { <-g.reloading }()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(g.leaving, func() { cancel(errClosed) })()
 
 	cfg, err := g.o.load()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/internal/upstreamtest"
@@ -184,6 +185,37 @@ func TestCallsEndWhereTheyBegan(t *testing.T) {
 		}
 	}
 	wg.Wait()
+}
+
+// TestCloseDuringReload: who closes the gateway does not wait for a server that hangs.
+func TestCloseDuringReload(t *testing.T) {
+	good := entry(t, "s", upstreamtest.Script{}, "")
+	g, rewrite := reloadable(t, "version: 1\nservers:\n"+good)
+	count := filepath.Join(t.TempDir(), "count")
+	rewrite("version: 1\nservers:\n" + good + entry(t, "hangs", upstreamtest.Script{Mute: []string{"server/discover", "initialize"}, CountFile: count}, ", start_timeout: 60s"))
+	failed := make(chan error, 1)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		_, err := g.Reload(t.Context())
+		failed <- err
+	})
+	for upstreamtest.Starts(t, count) == 0 {
+		runtime.Gosched()
+	}
+	began := time.Now()
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("closing took %s", took)
+	}
+	if err := <-failed; tool.KindOf(err) != tool.Unavailable {
+		t.Errorf("the reload ended with %v", err)
+	}
+	if _, err := g.Reload(t.Context()); tool.KindOf(err) != tool.Unavailable {
+		t.Errorf("a closed gateway reloads: %v", err)
+	}
 }
 
 // TestReloadUnderLoad: no call fails for a reload.

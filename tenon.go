@@ -111,6 +111,8 @@ type Gateway struct {
 
 // background is what runs beside calls.
 type background struct {
+	leaving context.Context // ends first: nothing new begins
+	leave   context.CancelFunc
 	closing context.Context // ends in-process servers
 	cancel  context.CancelFunc
 	tasks   sync.WaitGroup
@@ -141,6 +143,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	}
 	g.close = sync.OnceValue(func() error { return shutdown(g) })
 	g.closing, g.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	g.leaving, g.leave = context.WithCancel(g.closing)
 	g.memory.open(cfg, o)
 	g.long = openResults(cfg, o.Env, g.log)
 	p, err := newPool(g, cfg, nil)
@@ -180,7 +183,8 @@ func (o *Options) load() (*config.Config, error) {
 func (g *Gateway) Close() error { return g.close() }
 
 func shutdown(g *Gateway) error {
-	g.reloading <- struct{}{} // for good: nothing is made any more
+	g.leave()
+	g.reloading <- struct{}{} // for good, after the reload that runs
 	var err error
 	if p := g.pool.Load(); p != nil {
 		err = closeAll(p.members)
