@@ -34,8 +34,10 @@ type spent struct {
 
 // usedUp is how services say that there is no more; the words are those of their
 // error texts, not of pages.
-var usedUp = regexp.MustCompile(`(?i)\bquota\b|\brate[ -]?limit|\btoo many requests\b|\binsufficient (?:credits?|balance|funds)\b|\bout of credits\b|` +
-	`\bcredits? (?:exhausted|used up|exceeded)\b|\bpayment required\b|\b(?:status|code|http|error)(?: code)?[: ]+(?:402|429)\b`)
+var usedUp = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\bquota\b|\brate[ -]?limit|\btoo many requests\b|\binsufficient (?:credits?|balance|funds)\b|\bout of credits\b|` +
+		`\bcredits? (?:exhausted|used up|exceeded)\b|\bpayment required\b|\b(?:status|code|http|error)(?: code)?[: ]+(?:402|429)\b`)
+})
 
 // learn takes a failure that may say that something is used up.
 func (q *quotas) learn(r *Request, res *tool.Result) {
@@ -67,7 +69,7 @@ func (q *quotas) says(res *tool.Result) bool {
 		return e.HTTPStatus() == http.StatusTooManyRequests || e.HTTPStatus() == http.StatusPaymentRequired
 	}
 	const most = 4096 // a longer text is a page, not an error
-	return res.Kind == tool.Failed && res.Raw.Len()+len(res.Message) <= most && usedUp.MatchString(res.Text())
+	return res.Kind == tool.Failed && res.Raw.Len()+len(res.Message) <= most && usedUp().MatchString(res.Text())
 }
 
 // limited says what a server said lately, or "".

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
@@ -134,7 +135,9 @@ func upper(s string) string {
 // unknownTool matches the ways in which servers say that they have no such tool:
 // the protocol's example and FastMCP ("Unknown tool: x"), the Go SDK ("unknown
 // tool "x""), the TypeScript SDK ("Tool x not found").
-var unknownTool = regexp.MustCompile(`(?i)(?:^|[\s:])(?:unknown tool:? ["'` + "`" + `]?([\w.\-/]+)|tool ["'` + "`" + `]?([\w.\-/]+)["'` + "`" + `]? not found)`)
+var unknownTool = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(?:^|[\s:])(?:unknown tool:? ["'` + "`" + `]?([\w.\-/]+)|tool ["'` + "`" + `]?([\w.\-/]+)["'` + "`" + `]? not found)`)
+})
 
 // saysUnknown reports whether the server says that it does not know the tool.
 // Only an error counts, never ordinary text.
@@ -151,6 +154,6 @@ func saysUnknown(res *tool.Result, name string) bool {
 		}
 		text = res.Text()
 	}
-	m := unknownTool.FindStringSubmatch(text)
+	m := unknownTool().FindStringSubmatch(text)
 	return m != nil && (strings.TrimRight(m[1], ".") == name || m[2] == name)
 }

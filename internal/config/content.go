@@ -2,9 +2,10 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
+	"strings"
 
+	"github.com/tenon-mcp/tenon/internal/interpolate"
 	"github.com/tenon-mcp/tenon/internal/source"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -22,8 +23,16 @@ type ContentRule struct {
 	Refusal       string    // empty where it does not say
 }
 
-// ruleName is what a rule may be called: the model reads it.
-var ruleName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+// isRuleName tells whether a rule may be called so: the model reads it.
+func isRuleName(name string) bool {
+	return isPlain(name, 64) && !strings.ContainsAny(name[:1], "_.-")
+}
+
+// isPlain tells whether a text is up to so many letters, digits, _, . and -.
+func isPlain(s string, most int) bool {
+	bad := func(c rune) bool { return !interpolate.IsNameChar(c) && c != '.' && c != '-' }
+	return s != "" && len(s) <= most && !strings.ContainsFunc(s, bad)
+}
 
 // contentRules reads the section of that name.
 func (s sections) contentRules(o *object) {
@@ -36,7 +45,7 @@ func (s sections) contentRules(o *object) {
 		name := p.Key.Text
 		switch {
 		case in.at(name) != p.Key: // given twice, which is told
-		case !ruleName.MatchString(name):
+		case !isRuleName(name):
 			in.fail(p.Key, fmt.Sprintf("content_rules: %q is no name", clip(name)), "use letters, digits, _, . and -, at most 64")
 		case slices.ContainsFunc(s.cfg.ContentRules, func(r ContentRule) bool { return r.Name == name }):
 			in.fail(p.Key, fmt.Sprintf("content_rules: %q is there already", name), "give it another name")

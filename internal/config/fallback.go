@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/interpolate"
@@ -76,12 +77,12 @@ func (s sections) fallbacks(o *object) {
 	}
 }
 
-// groupName is what a group may be called: as a tool may be.
-var groupName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+// maxGroup is how long the name of a group may be, as that of a tool may be.
+const maxGroup = 128
 
 func (s sections) fallback(in *object, key *source.Node) (Fallback, bool) {
 	f := Fallback{Group: key.Text}
-	if !groupName.MatchString(key.Text) {
+	if !isPlain(key.Text, maxGroup) {
 		id, wrong := patternOf(key.Text)
 		if wrong != "" {
 			in.fail(key, fmt.Sprintf("fallbacks: %q %s", clip(key.Text), wrong), `write "server/tool" for the tools that have fallbacks, with * for any text, or a name for a group`)
@@ -175,7 +176,7 @@ func conditions(o *object) []tool.Kind {
 }
 
 // argument is how a template names an argument of the call, or writes "${" itself.
-var argument = regexp.MustCompile(`\$?\$\{arguments\.[^{}]*\}`)
+var argument = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$?\$\{arguments\.[^{}]*\}`) })
 
 // template returns the arguments of a member as JSON. Expressions for variables
 // are replaced; those for arguments stay.
@@ -195,7 +196,7 @@ func (s sections) template(o *object, n *source.Node) tool.Secret {
 			b.WriteString(strings.ReplaceAll(expanded, "${", "$${"))
 		}
 		end := 0
-		for _, m := range argument.FindAllStringIndex(n.Text, -1) {
+		for _, m := range argument().FindAllStringIndex(n.Text, -1) {
 			ref := n.Text[m[0]:m[1]]
 			if strings.HasPrefix(ref, "$$") {
 				continue // the expander reads it

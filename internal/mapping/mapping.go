@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // A Template is a JSON value in whose texts ${arguments.NAME} stands for an
@@ -25,7 +26,7 @@ type Template struct{ root any }
 type absent struct{}
 
 // reference is what stands for an argument, or writes "${" itself.
-var reference = regexp.MustCompile(`\$\$\{|\$\{arguments\.([^{}]+)\}`)
+var reference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\$\{|\$\{arguments\.([^{}]+)\}`) })
 
 // Parse reads a template.
 func Parse(text json.RawMessage) (*Template, error) {
@@ -77,7 +78,7 @@ func fill(v any, args map[string]json.RawMessage) any {
 // fillText returns an argument as it is where the text is nothing else, and its
 // text within another text.
 func fillText(text string, args map[string]json.RawMessage) any {
-	refs := reference.FindAllStringSubmatchIndex(text, -1)
+	refs := reference().FindAllStringSubmatchIndex(text, -1)
 	if len(refs) == 1 && refs[0][0] == 0 && refs[0][1] == len(text) && refs[0][2] >= 0 {
 		value, ok := args[text[refs[0][2]:refs[0][3]]]
 		if !ok {
