@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -103,8 +102,4 @@ func nothingLeft(t testing.TB, pids string) {
 	if err := goleak.Find(); err != nil {
 		t.Error(err)
 	}
-}
-
-func isAlive(pid int) bool {
-	return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }

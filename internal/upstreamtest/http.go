@@ -306,8 +306,10 @@ func (h *host) stream(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := &reply{w: w, req: req, events: true, began: true, done: make(chan struct{})}
 	id := h.begin(out)
+	out.mu.Lock() // the client may be heard before this has returned
 	fmt.Fprintf(w, "event: endpoint\ndata: /message?session=%s\n\n", id)
 	_ = http.NewResponseController(w).Flush()
+	out.mu.Unlock()
 	<-req.Context().Done()
 	out.end()
 }
