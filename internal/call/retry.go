@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
 	"github.com/tenon-mcp/tenon/tool"
@@ -90,6 +91,9 @@ func (o *Options) again(ctx context.Context, r *Request, next Handler, res *tool
 func (o *Options) pause(ctx context.Context, r *Request, res *tool.Result, made int, began time.Time) (time.Duration, bool) {
 	longest := o.Retry.MaxDelay
 	wait := rand.N(min(o.Retry.Delay<<min(made-1, 16), longest))
+	if e, ok := errors.AsType[answeredHTTP](res.Err); ok && refuses(e.HTTPStatus()) && e.HTTPStatus() != http.StatusTooManyRequests {
+		return 0, false // the same request is refused again
+	}
 	asked := retryAfter(res.Err)
 	if h := o.health(r.Target.Server); h.Down {
 		// A start that takes long and fails is not repeated while the model waits,

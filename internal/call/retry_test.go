@@ -68,6 +68,7 @@ func TestRetryRepeatsOnlyWhatIsSafe(t *testing.T) {
 		{name: "never left", err: unavailable(), kind: tool.Unavailable, safe: map[string]bool{write: true, read: true, idempotent: true}},
 		{name: "lost", err: errors.New("the connection was lost"), kind: tool.OutcomeUnknown, safe: map[string]bool{read: true, idempotent: true}},
 		{name: "too many requests", err: httpError{status: 429}, kind: tool.Unavailable, safe: map[string]bool{write: true, read: true, idempotent: true}},
+		{name: "unauthorized", err: httpError{status: 401}, kind: tool.Unavailable},
 		{name: "bad gateway", err: httpError{status: 502}, kind: tool.OutcomeUnknown, safe: map[string]bool{read: true, idempotent: true}},
 		{name: "the server's error", err: &jsonrpc.Error{Code: -32603, Message: "oops"}, kind: tool.Failed},
 		{name: "invalid", err: &jsonrpc.Error{Code: -32602, Message: "bad"}, kind: tool.Invalid},

@@ -108,13 +108,19 @@ func reason(r *Request, err error) (tool.Kind, string) {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return tool.Timeout, "The call did not end within the time that its caller set."
 	}
-	if e, ok := errors.AsType[answeredHTTP](err); ok && e.HTTPStatus() == http.StatusTooManyRequests {
+	if e, ok := errors.AsType[answeredHTTP](err); ok && refuses(e.HTTPStatus()) {
 		return tool.Unavailable, sentence(upper(tool.Flatten(err))) + " The server did not carry out the call."
 	}
 	if r.Target.Meta.ReadOnly || r.Target.Meta.Idempotent {
 		return tool.Unavailable, sentence(upper(tool.Flatten(err))) + " The tool can be called again without harm."
 	}
 	return tool.OutcomeUnknown, sentence(upper(tool.Flatten(err))) + " Nobody knows whether it took effect."
+}
+
+// refuses reports whether an HTTP status says that the request is at fault, so that
+// it was not carried out. Of one that timed out (408) that is not known.
+func refuses(status int) bool {
+	return status >= 400 && status < 500 && status != http.StatusRequestTimeout
 }
 
 // sentence ends a text with a full stop.

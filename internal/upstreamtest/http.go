@@ -113,6 +113,10 @@ var httpFaults = map[string]func(w http.ResponseWriter, req *http.Request, h *ho
 		w.Header().Set("Retry-After", "60")
 		http.Error(w, "slower, please", http.StatusTooManyRequests)
 	},
+	"401": func(w http.ResponseWriter, _ *http.Request, _ *host, _ badCall) {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		http.Error(w, "the token has expired", http.StatusUnauthorized)
+	},
 	"500": func(w http.ResponseWriter, _ *http.Request, _ *host, _ badCall) {
 		http.Error(w, "a stack trace", http.StatusInternalServerError)
 	},
