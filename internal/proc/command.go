@@ -83,6 +83,7 @@ func (c *Command) process(s *Spawner, mark string) (*Process, error) {
 			stdinGrace: cmp.Or(c.StdinGrace, defaultStdinGrace),
 			termGrace:  cmp.Or(c.TermGrace, defaultTermGrace),
 		},
+		deaf:     make(chan struct{}),
 		reaped:   make(chan struct{}),
 		done:     make(chan struct{}),
 		stopping: newEvent(),

@@ -20,3 +20,23 @@ func TestPipeHoldsSeveralMessages(t *testing.T) {
 		t.Errorf("wrote %d bytes: %v", n, err)
 	}
 }
+
+// TestDeaf: a child that closes its standard input and lives on is found out, and
+// so is one that ends.
+func TestDeaf(t *testing.T) {
+	s := newSpawner(t)
+	for _, script := range []string{"exec 0<&-; exec sleep 60", "exit 3"} {
+		p := start(t, s, proc.Command{Path: "sh", Args: []string{"-c", script}, Env: proc.Environ(os.Environ(), nil)})
+		select {
+		case <-p.Deaf():
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s: nobody noticed", script)
+		}
+	}
+	p := start(t, s, proc.Command{Path: "sleep", Args: []string{"60"}, Env: proc.Environ(os.Environ(), nil)})
+	select {
+	case <-p.Deaf():
+		t.Error("one that could read counts as deaf")
+	case <-time.After(100 * time.Millisecond):
+	}
+}

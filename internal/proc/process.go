@@ -37,6 +37,7 @@ type Process struct {
 
 	stdin, stdout *os.File
 	stderr        *tail
+	deaf          chan struct{} // nobody reads stdin any more
 
 	reaped   chan struct{} // the direct child is, and exit is set
 	exit     string
@@ -76,6 +77,10 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Ended is closed when the direct child has ended and been reaped. Its last words
 // may still be on their way: see Done.
 func (p *Process) Ended() <-chan struct{} { return p.reaped }
+
+// Deaf is closed when nobody can read what is written to the child's standard
+// input any more: it has closed that, or has ended. Only Linux tells.
+func (p *Process) Deaf() <-chan struct{} { return p.deaf }
 
 // Exit says how the direct child ended: "exit status 3", or "killed by signal
 // 9 (killed)", and which of its limits the tree had reached. It is empty before Done is closed.
@@ -140,6 +145,11 @@ func (p *Process) watch() {
 		var tasks sync.WaitGroup
 		tasks.Go(p.stderr.read)
 		tasks.Go(p.reap)
+		tasks.Go(func() {
+			if hungUp(p.stdin) {
+				close(p.deaf)
+			}
+		})
 		p.err = p.supervise()
 		_ = p.stdin.Close() // its user may have closed it
 		p.stderr.close()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -29,6 +30,9 @@ const (
 	// drainBound is how long the output of an ended process may take to arrive
 	// where something that it started keeps the pipe open.
 	drainBound = 30 * time.Millisecond
+	// deafBound is how long a process that has closed its standard input may still
+	// answer what it was asked before.
+	deafBound = time.Second
 	// maxFaults is how many calls may fail in a row before the breaker opens.
 	maxFaults = 3
 )
@@ -230,6 +234,13 @@ func (d *dialer) spawn(ctx context.Context, task string) (*link, error) {
 		case <-stream.Done():
 			return
 		case <-p.Ended():
+		case <-p.Deaf():
+			select {
+			case <-p.Ended():
+			case <-stream.Done():
+			case <-time.After(deafBound):
+				_ = stream.Notify(d.ctx, "notifications/message", nil) // that it cannot be written ends the stream
+			}
 		}
 		select {
 		case <-stream.Done():
@@ -342,7 +353,10 @@ func (l *link) explain(err error) error {
 		}
 		err = fmt.Errorf("process ended (%s)", l.process.Exit())
 	case <-time.After(reapBound):
-		if l.client.Err() != nil {
+		switch ended := l.client.Err(); {
+		case errors.Is(ended, syscall.EPIPE):
+			err = errors.New("process closed its input")
+		case ended != nil:
 			err = fmt.Errorf("process closed its output: %w", err)
 		}
 	}
