@@ -41,7 +41,7 @@ type want struct {
 	late bool // at the call's deadline
 }
 
-func (f faultCase) server() string { return strings.ReplaceAll(f.name, " ", "_") }
+func (f faultCase) server() string { return strings.NewReplacer(" ", "_", ",", "").Replace(f.name) }
 
 func (f faultCase) isOn(transport, isolation string) bool {
 	return (f.calls < 2 || isolation != "call") && (f.on == nil || slices.Contains(f.on, transport))
@@ -127,6 +127,7 @@ var faults = []faultCase{
 
 	{name: "closes output", args: kind("closes output"), on: onlyStdio, want: lost("closed its output")},
 	{name: "closes input", args: kind("closes input"), on: onlyStdio, want: fine},
+	{name: "closes input, says nothing", args: kind("closes input, says nothing"), on: onlyStdio, want: lost("closed its input")},
 	{name: "headers only", args: kind("headers only"), on: onHTTP, want: timeout},
 	{name: "open post", args: kind("open post"), on: []string{upstreamtest.OverEvents, upstreamtest.OverSSE}, want: fine},
 	{name: "reset in body", args: kind("reset in body"), on: onStream, want: lost("answer is lost")},

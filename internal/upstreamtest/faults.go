@@ -83,11 +83,12 @@ var faults = map[string]func(s *server, c badCall){
 	"flood of changes": func(s *server, c badCall) {
 		s.flood(c, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 	},
-	"flood of progress":   func(s *server, c badCall) { s.flood(c, progress(c, 1)) },
-	"flood of errors":     floodOfErrors,
-	"closes output":       func(s *server, _ badCall) { s.Deaf = true; _ = os.Stdout.Close() },
-	"closes input":        func(s *server, c badCall) { s.Deaf = true; _ = os.Stdin.Close(); s.fine(c) },
-	"ignores cancelation": func(s *server, c badCall) { s.tasks.Go(func() { <-time.After(1500 * time.Millisecond); s.fine(c) }) },
+	"flood of progress":          func(s *server, c badCall) { s.flood(c, progress(c, 1)) },
+	"flood of errors":            floodOfErrors,
+	"closes output":              func(s *server, _ badCall) { s.Deaf = true; _ = os.Stdout.Close() },
+	"closes input":               func(s *server, c badCall) { s.Deaf = true; _ = os.Stdin.Close(); s.fine(c) },
+	"closes input, says nothing": func(s *server, _ badCall) { s.Deaf = true; _ = os.Stdin.Close() },
+	"ignores cancelation":        func(s *server, c badCall) { s.tasks.Go(func() { <-time.After(1500 * time.Millisecond); s.fine(c) }) },
 }
 
 const goodResult = `{"content":[{"type":"text","text":"fine"}]}`
