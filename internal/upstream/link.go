@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -354,7 +354,7 @@ func (l *link) explain(err error) error {
 		err = fmt.Errorf("process ended (%s)", l.process.Exit())
 	case <-time.After(reapBound):
 		switch ended := l.client.Err(); {
-		case errors.Is(ended, syscall.EPIPE):
+		case ended != nil && !errors.Is(ended, io.EOF) && isDeaf(l.process):
 			err = errors.New("process closed its input")
 		case ended != nil:
 			err = fmt.Errorf("process closed its output: %w", err)
@@ -364,6 +364,15 @@ func (l *link) explain(err error) error {
 		err = fmt.Errorf("%w; its last words: %s", err, lastLines(tail, 300))
 	}
 	return err
+}
+
+func isDeaf(p *proc.Process) bool {
+	select {
+	case <-p.Deaf():
+		return true
+	default:
+		return false
+	}
 }
 
 // lastLines returns the end of text, from a line's start where that fits in n bytes.
