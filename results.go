@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -15,6 +14,8 @@ import (
 	"github.com/tenon-mcp/tenon/internal/catalog"
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/internal/proc"
+	"github.com/tenon-mcp/tenon/internal/query"
 	"github.com/tenon-mcp/tenon/internal/results"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -33,6 +34,13 @@ type ReadOptions = results.ReadOptions
 // A Reading is what was read behind a handle.
 type Reading = results.Reading
 
+// ServeQuery is what the process of Options.Query does: it runs one query of jq
+// that it reads, and returns the status to exit with. Where a query needs too much
+// memory it calls exit by itself.
+func ServeQuery(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, exit func(status int)) int {
+	return query.Serve(ctx, stdin, stdout, stderr, exit)
+}
+
 // longResults are the results that were cut, and the tool that reads on in them.
 type longResults struct {
 	store *results.Store
@@ -47,12 +55,13 @@ func (l longResults) close() error {
 }
 
 // openResults opens the store of long results.
-func openResults(cfg *config.Config, env []string, log *slog.Logger) longResults {
+func openResults(cfg *config.Config, from Options, spawner *proc.Spawner) longResults {
 	o := results.Options{
-		Dir: cfg.Store.Dir, MaxBytes: cfg.Store.MaxSize, TTL: cfg.Store.TTL, Logger: log,
+		Dir: cfg.Store.Dir, MaxBytes: cfg.Store.MaxSize, TTL: cfg.Store.TTL, Logger: from.Logger,
+		Query: query.Runner{Spawner: spawner, Command: from.Query, Env: proc.Environ(from.Env, nil)}.Run,
 	}
 	if o.Dir == "" {
-		if cache := cacheDir(env); cache != "" {
+		if cache := cacheDir(from.Env); cache != "" {
 			o.Dir = filepath.Join(cache, "tenon", "results")
 		} else if o.MaxBytes == 0 {
 			o.MaxBytes = memoryOnly

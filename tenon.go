@@ -57,6 +57,11 @@ type Options struct {
 	// Executable is the command that runs a bundled server as a child process,
 	// once its name is appended. Empty runs them in this process.
 	Executable []string
+	// Query is the command of a process that calls ServeQuery and nothing else. Each
+	// query of jq on a long result runs in one, so that it can be ended. Empty runs
+	// them in this process, where a function of the language that takes long cannot
+	// be ended.
+	Query []string
 	// Env is the environment as os.Environ gives it. It feeds ${env:…} in the
 	// configuration, and the few variables that child processes inherit.
 	Env []string
@@ -145,7 +150,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	g.closing, g.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	g.leaving, g.leave = context.WithCancel(g.closing)
 	g.memory.open(cfg, o)
-	g.long = openResults(cfg, o.Env, g.log)
+	g.long = openResults(cfg, o, g.spawner)
 	p, err := newPool(g, cfg, nil)
 	if err != nil {
 		return nil, errors.Join(err, g.Close())

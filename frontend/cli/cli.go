@@ -114,7 +114,7 @@ func rootCommand(a *app) *cobra.Command {
 	f.BoolVarP(&a.common.verbose, "verbose", "v", false, "log what happens to standard error")
 	root.AddCommand(
 		serveCommand(a), toolsCommand(a), serversCommand(a), callCommand(a), batchCommand(a),
-		searchCommand(a), handleCommand(a), serverCommand(a), checkCommand(a), versionCommand(a),
+		searchCommand(a), handleCommand(a), queryCommand(a), serverCommand(a), checkCommand(a), versionCommand(a),
 	)
 	return root
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -82,4 +83,22 @@ func (a *app) noteHandle(res *tool.Result) {
 		return
 	}
 	a.note("note: the whole was kept as long as this command ran; a running gateway (tenon serve, --gateway) keeps it for tenon handle")
+}
+
+const queryName = "jq"
+
+// queryCommand is what the gateway runs a query on a long result with.
+func queryCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:    queryName,
+		Short:  "Run one query of the gateway",
+		Hidden: true,
+		Args:   exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if status := tenon.ServeQuery(cmd.Context(), a.Stdin, a.Stdout, a.Stderr, os.Exit); status != 0 {
+				return &told{code: status}
+			}
+			return nil
+		},
+	}
 }

@@ -76,6 +76,7 @@ func (a *app) openGateway(ctx context.Context, log *slog.Logger, start bool) (*t
 	}
 	if a.Executable != "" {
 		o.Executable = []string{a.Executable, "server"}
+		o.Query = []string{a.Executable, queryName}
 	}
 	return tenon.Open(ctx, o)
 }

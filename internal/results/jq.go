@@ -2,30 +2,27 @@ package results
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"runtime/metrics"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
-
-	"github.com/itchyny/gojq"
 
 	"github.com/tenon-mcp/tenon/tool"
 )
 
-// Bounds on one query. A body is decoded for it, which takes several times its
-// size, and the language can make much of little.
 const (
-	maxQueried  = 64 << 20 // bytes of the body
-	queryTime   = 5 * time.Second
-	queryMemory = 512 << 20 // growth of the heap in bytes
+	// maxQueried bounds the body of a query in bytes: it is decoded for that, which
+	// takes several times its size.
+	maxQueried = 64 << 20
+	// maxQueries is how many run at once, and queryTurn how long one waits for that.
+	maxQueries = 2
+	queryTurn  = 5 * time.Second
 )
 
-var errQueryMemory = &tool.Error{Kind: tool.Invalid, Text: "The query needs too much memory. Ask for less: select and limit early."}
+// A Query runs a query in the language jq on a body and calls yield with each
+// value of its output as JSON, until that returns false.
+type Query func(ctx context.Context, query string, body io.Reader, yield func(value []byte) bool) error
 
 // query gives the output of a query, one value a line.
 func (s *Store) query(ctx context.Context, it *item, r *Reading, o ReadOptions) error {
@@ -61,98 +58,23 @@ func (s *Store) each(ctx context.Context, it *item, query string, yield func([]b
 	if it.handle.Size > maxQueried {
 		return invalid("the whole has %d bytes, and jq reads at most %d: use grep, or offset and limit", it.handle.Size, maxQueried)
 	}
-	parsed, err := gojq.Parse(query)
-	if err != nil {
-		return invalid("jq is no query: %v", err)
+	if s.o.Query == nil {
+		return invalid("there is no jq here: use grep, or offset and limit")
 	}
-	// Without a module loader, an environment and inputs, there are none.
-	code, err := gojq.Compile(parsed)
-	if err != nil {
-		return invalid("jq is no query: %v", err)
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, queryTime, &tool.Error{
-		Kind: tool.Timeout, Text: fmt.Sprintf("The query took longer than %s. Ask for less: select and limit early.", queryTime),
+	turn, cancel := context.WithTimeoutCause(ctx, queryTurn, &tool.Error{
+		Kind: tool.Unavailable, Text: fmt.Sprintf("%d other queries are running. Try again in a moment, or read with grep, or offset and limit.", maxQueries),
 	})
 	defer cancel()
 	select {
 	case s.jq <- struct{}{}:
 		defer func() { <-s.jq }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	case <-turn.Done():
+		return context.Cause(turn)
 	}
-	v, err := it.decode()
+	body, err := it.open()
 	if err != nil {
 		return err
 	}
-	ctx, watched := watchMemory(ctx, s.queryMemory)
-	defer watched()
-	results := code.RunWithContext(ctx, v)
-	for {
-		v, ok := results.Next()
-		if !ok {
-			return nil
-		}
-		if err, failed := v.(error); failed {
-			return queryError(ctx, err)
-		}
-		text, err := gojq.Marshal(v)
-		if err != nil {
-			return invalid("the output of jq is no JSON: %v", err)
-		}
-		if !yield(text) {
-			return nil
-		}
-	}
-}
-
-// queryError gives the error of a query its kind; nil where it just halted.
-func queryError(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if halt, ok := errors.AsType[*gojq.HaltError](err); ok && halt.Value() == nil {
-		return nil
-	}
-	return invalid("jq: %s", clipped(err.Error(), 500))
-}
-
-// decode decodes the body. Numbers stay as they are written.
-func (it *item) decode() (any, error) {
-	body, err := it.open()
-	if err != nil {
-		return nil, err
-	}
 	defer body.Close()
-	d := json.NewDecoder(body)
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return v, nil
-}
-
-// watchMemory returns a context that ends when the heap has grown by more than
-// so many bytes, and the function that stops watching.
-func watchMemory(ctx context.Context, growth uint64) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(sample)
-	most := sample[0].Value.Uint64() + growth
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		tick := time.NewTicker(10 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			if metrics.Read(sample); sample[0].Value.Uint64() > most {
-				cancel(errQueryMemory)
-			}
-		}
-	})
-	return ctx, func() { cancel(nil); wg.Wait() }
+	return s.o.Query(ctx, query, body, yield)
 }

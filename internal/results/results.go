@@ -49,6 +49,7 @@ type Options struct {
 	MaxBytes int64         // of all bodies; 0 is DefaultMaxBytes
 	MaxCount int           // of bodies; 0 is DefaultMaxCount
 	TTL      time.Duration // how long a handle is good; 0 is DefaultTTL
+	Query    Query         // nil is no jq
 	Logger   *slog.Logger  // nil discards
 }
 
@@ -78,10 +79,8 @@ var ErrFull = errors.New("the store of results is full")
 // A Store keeps bodies behind handles. It is safe for concurrent use. Close it.
 type Store struct {
 	o   Options
-	jq  chan struct{} // one query at a time, since each may hold a whole body
+	jq  chan struct{} // holds one for each query that runs
 	dir dir
-
-	queryMemory uint64
 
 	mu     sync.Mutex
 	closed bool
@@ -118,7 +117,7 @@ func New(o Options) *Store {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{o: o, queryMemory: queryMemory, items: map[string]*item{}, jq: make(chan struct{}, 1), dir: dir{base: o.Dir, log: o.Logger}}
+	s := &Store{o: o, items: map[string]*item{}, jq: make(chan struct{}, maxQueries), dir: dir{base: o.Dir, log: o.Logger}}
 	s.dir.clean()
 	return s
 }
