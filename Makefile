@@ -63,7 +63,7 @@ bench: ## Measure what a call costs
 .PHONY: faults
 faults: ## Print what a caller gets of each fault of a server, and how soon
 	@set -o pipefail; $(GO) test ./internal/faults -run TestMatrix -count=1 -v -parallel 2 | \
-	  awk '/^ *fault +transport/,/side by side/ { sub(/^ {8}/, ""); print } /_test.go:[0-9]+: ./ || /^(FAIL|ok)/'
+	  awk '/^ *fault +transport/,/side by side/ { sub(/^        /, ""); print } /_test.go:[0-9]+: ./ || /^(FAIL|ok)/'
 
 .PHONY: clean
 clean: ## Remove everything that make fetched or built
