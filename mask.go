@@ -3,6 +3,7 @@ package tenon
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -37,6 +39,8 @@ func (m masker) learn(secrets []tool.Secret) {
 	defer m.mu.Unlock()
 	for _, s := range secrets {
 		m.secrets[s.Reveal()] = true
+		quoted := jsonrpc.Quote(nil, s.Reveal())
+		m.secrets[string(quoted[1:len(quoted)-1])] = true // as it stands in JSON
 	}
 	dots := tool.Secret{}.String()
 	var pairs []string
@@ -51,6 +55,20 @@ func (m masker) learn(secrets []tool.Secret) {
 
 // mask returns text without the secrets.
 func (m masker) mask(text string) string { return m.replace.Load().Replace(text) }
+
+// maskJSON returns JSON without the secrets. What would be none any more is left
+// out as a whole.
+func (m masker) maskJSON(raw []byte) []byte {
+	text := m.mask(string(raw))
+	if text == string(raw) {
+		return raw
+	}
+	if out := []byte(text); json.Valid(out) {
+		return out
+	}
+	return []byte(`{"content":[{"type":"text","text":"What the server said held a secret and is left out."}],"isError":true,` +
+		`"code":-32603,"message":"what the server said held a secret and is left out"}`)
+}
 
 // A maskingHandler hides the secrets in what is logged.
 type maskingHandler struct {

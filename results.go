@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 
@@ -175,7 +177,7 @@ func (v view) readResult(ctx context.Context, caller tool.Caller, params []byte)
 	if err := d.Decode(&in); err != nil && len(p.Arguments) > 0 {
 		return nil, &tool.Error{
 			Kind: tool.Invalid, Err: err,
-			Text: fmt.Sprintf("The arguments of %s are not valid: %s. It takes id, and offset and limit, page, grep and context, or jq.", call.ReadTool, strings.TrimPrefix(err.Error(), "json: ")),
+			Text: fmt.Sprintf("The arguments of %s are not valid: %s. It takes id, and offset and limit, page, grep and context, or jq.", call.ReadTool, jsonFault(err)),
 		}
 	}
 	r, err := v.ReadResult(ctx, caller, ReadOptions(in))
@@ -184,6 +186,20 @@ func (v view) readResult(ctx context.Context, caller tool.Caller, params []byte)
 	}
 	out := append(jsonrpc.Quote([]byte(`{"content":[{"type":"text","text":`), readingText(r, in)), "}]}"...)
 	return tool.OneOf(out), nil
+}
+
+// jsonFault says what is wrong with JSON, to somebody who does not know of Go.
+func jsonFault(err error) string {
+	e, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case !ok:
+		return strings.TrimPrefix(err.Error(), "json: ")
+	case e.Field == "":
+		return "they are " + e.Value + ", and must be an object"
+	case e.Type.Kind() == reflect.Int:
+		return e.Field + " is " + e.Value + ", and must be a whole number in reach"
+	}
+	return e.Field + " is " + e.Value + ", and must be a text"
 }
 
 // readingText is what a model is told: what was read, then where that was, and

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -34,6 +35,9 @@ func callCommand(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				args = strings.SplitN(args[0], "/", 2)
+			}
+			if key != "" && a.gateway() == "" { // a ledger lives as long as its gateway
+				return usage(cmd, "--idempotency-key is for a running gateway: name it with --gateway or $TENON_GATEWAY")
 			}
 			return runCall(a, cmd, tool.Call{Server: args[0], Tool: args[1], IdempotencyKey: key}, whole, single)
 		},
@@ -133,7 +137,7 @@ func wholeArguments(a *app, whole string) (json.RawMessage, error) {
 	var o object
 	if err := json.Unmarshal(text, &o); err != nil || o == nil {
 		hint := `give one JSON object, such as --args '{"key": "value"}'`
-		if err == nil {
+		if _, other := errors.AsType[*json.UnmarshalTypeError](err); err == nil || other {
 			return nil, &problem{kind: tool.Invalid, text: "--args is no JSON object", hint: hint}
 		}
 		return nil, &problem{kind: tool.Invalid, text: "--args is no JSON object: " + err.Error(), hint: hint, err: err}

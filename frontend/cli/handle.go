@@ -27,6 +27,11 @@ func handleCommand(a *app) *cobra.Command {
 		Args: exactly("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.ID = args[0]
+			for _, name := range []string{"limit", "page"} {
+				if n, _ := cmd.Flags().GetInt(name); cmd.Flags().Changed(name) && n < 1 {
+					return usage(cmd, "--%s is at least 1", name)
+				}
+			}
 			ctx, cancel := a.bounded(cmd.Context())
 			defer cancel()
 			return runHandle(ctx, a, o)

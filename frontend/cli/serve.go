@@ -34,7 +34,7 @@ func serveCommand(a *app) *cobra.Command {
 			"With --stdio it speaks MCP on standard input and output, as a client that starts its servers wants it; with\n" +
 			"--listen as well, it does both. When a file of the configuration changes, or on SIGHUP, the configuration is\n" +
 			"read again and taken as a whole, or not at all. The gateway ends with the first interrupt once calls in progress\n" +
-			"are answered, and with the second at once.",
+			"are answered, which they have 10 s for, and with the second at once.",
 		Example: "  tenon serve\n  tenon serve --listen 127.0.0.1:0 --output json\n  tenon serve --stdio --config tools.yaml",
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {

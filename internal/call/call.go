@@ -32,6 +32,9 @@ type Options struct {
 	// are those of an MCP tools/call, but for the name: r.Target's is the one to
 	// send, whatever they say. Its errors are those of upstream.Server.Call.
 	Send func(ctx context.Context, r *Request, params []byte) (tool.Bytes, error)
+	// Mask hides secrets in JSON that a server answered an error with. Nil hides
+	// nothing.
+	Mask func(raw []byte) []byte
 	// Record takes each finished call.
 	Record func(r *Request, res *tool.Result)
 	// NewID returns the id of a new call.

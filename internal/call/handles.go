@@ -61,6 +61,9 @@ func handles(o *Options, next Handler) Handler {
 // are none.
 func expand(ctx context.Context, k Keeper, r *Request) ([]byte, error) {
 	found, err := references(r.Arguments)
+	if err == nil && isReference(r.Arguments) {
+		err = &tool.Error{Kind: tool.Invalid, Text: `A handle stands for the value of one argument, not for all arguments: write {"name": {"$handle": "h_…"}}.`}
+	}
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -75,6 +78,16 @@ func expand(ctx context.Context, k Keeper, r *Request) ([]byte, error) {
 		edits[i] = edit{f.at, v}
 	}
 	return replace(tool.OneOf(r.Arguments), edits...).Join(), nil
+}
+
+// isReference reports whether the arguments as a whole are a reference.
+func isReference(args []byte) bool {
+	var span [1]jsonrpc.Span
+	if jsonrpc.Members(tool.OneOf(args), []string{string(handleKey)}, span[:]) != nil || !span[0].Found() {
+		return false
+	}
+	id, ok := jsonrpc.String(span[0].In(tool.OneOf(args)).Join())
+	return ok && strings.HasPrefix(id, handlePrefix)
 }
 
 // A foundReference is a reference with its place.

@@ -44,7 +44,7 @@ func TestReferencesAreReplaced(t *testing.T) {
 		`{"a":{"$handle":"h_1"}}`: `{"a":"expanded h_1"}`,
 		`{"z":9007199254740993,"a":[{"b":{"$handle":"h_1"}},{ "path":"/x", "$handle" : "h_2"}],"c":{"$handle":"h_3","jq":"."}}`: `{"z":9007199254740993,"a":[{"b":"expanded h_1"},{"at":"/x"}],"c":[1]}`,
 		`{"a":"{\"$handle\":\"h_1\"}"}`:       `{"a":"{\"$handle\":\"h_1\"}"}`,
-		`{"$handle":"h_1"}`:                   `{"$handle":"h_1"}`,
+		`{"$handle":"other"}`:                 `{"$handle":"other"}`,
 		`{"a":{"$handle":1}}`:                 `{"a":{"$handle":1}}`,
 		`{"a":{"$handle":"other"}}`:           `{"a":{"$handle":"other"}}`,
 		`{"a":{"properties":{"$handle":{}}}}`: `{"a":{"properties":{"$handle":{}}}}`,
@@ -72,6 +72,7 @@ func TestBadReferences(t *testing.T) {
 		`{"a":{"$handle":"h_1"}}`:            {tool.NotFound, "no stored result h_1."},
 		`{"a":{"$handle":"h_1","jpath":""}}`: {tool.Invalid, `may have "path" or "jq"`},
 		`{"a":{"$handle":"h_1","path":1}}`:   {tool.Invalid, `may have "path" or "jq"`},
+		`{"$handle":"h_1"}`:                  {tool.Invalid, "not for all arguments"},
 	} {
 		sent, res := handed(t, k, tool.Call{Arguments: []byte(args)})
 		if res.Kind != want.kind || !strings.Contains(res.Text(), want.text) || sent != "" {

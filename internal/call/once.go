@@ -30,7 +30,12 @@ func once(o *Options, next Handler) Handler {
 			return r.notRun(ctx, err)
 		case before != nil:
 			res.ID, res.Attempts = r.ID, r.Attempts
-			r.Note("ledger", "already done at %s by call %s with this idempotency key: this is what came of it", before.Ended.UTC().Format(time.RFC3339), before.ID)
+			at := before.Ended.UTC().Format(time.RFC3339)
+			if res.Kind == tool.OutcomeUnknown {
+				r.Note("ledger", "not sent again: call %s was sent with this idempotency key, and ended at %s without an answer", before.ID, at)
+			} else {
+				r.Note("ledger", "already done at %s by call %s with this idempotency key: this is what came of it", at, before.ID)
+			}
 		}
 		return res
 	}

@@ -64,6 +64,16 @@ func (r *Request) find(ctx context.Context, c Catalog) *tool.Result {
 			return nil
 		}
 	}
+	if !known && r.Server != "" {
+		// A name that is only misspelt does not lead around the blacklist to a tool
+		// that was not meant.
+		near, _ := c.Near(r.Server, r.Tool)
+		for _, server := range near {
+			if meant := (tool.ID{Server: server, Name: r.Tool}); c.Blacklisted(meant) {
+				return denied(r, meant)
+			}
+		}
+	}
 	if err := c.Await(ctx, ""); err != nil {
 		return failed(r, err)
 	}

@@ -24,7 +24,14 @@ func send(o *Options) Handler {
 		r.Attempts++
 		raw, err := o.Send(ctx, r, params)
 		if err == nil {
-			return answered(r, raw)
+			res := answered(r, raw)
+			if res.Kind == tool.Failed && o.Mask != nil && res.Raw.Len() > 0 {
+				res.Raw = tool.OneOf(o.Mask(res.Raw.Join()))
+			}
+			return res
+		}
+		if e, ok := errors.AsType[*jsonrpc.Error](err); ok && o.Mask != nil && e.Raw != nil {
+			err = jsonrpc.ErrorOf(tool.OneOf(o.Mask(e.Raw)))
 		}
 		res := failed(r, err)
 		switch {

@@ -243,7 +243,7 @@ func (l *loader) allSecrets() []tool.Secret {
 	slices.SortStableFunc(texts, func(a, b string) int { return len(b) - len(a) })
 	var out []tool.Secret
 	for _, t := range texts {
-		if len(strings.TrimSpace(t)) >= least {
+		if len(strings.TrimSpace(t)) >= least && l.names[t] == nil { // no name of a server is a secret
 			out = append(out, tool.NewSecret(t))
 		}
 	}

@@ -250,6 +250,9 @@ func ErrorOf(b tool.Bytes) *Error {
 		// A code that is no integer, or a bare string: show what came.
 		e.Code, e.Message = CodeInternal, string(e.Raw)
 	}
+	if e.Message == "" {
+		e.Message = "the other side gave no reason"
+	}
 	return e
 }
 

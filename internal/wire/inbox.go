@@ -79,6 +79,10 @@ func (b *inbox) exchange() *Exchange {
 }
 
 func (b *inbox) asked(m *jsonrpc.Message) {
+	if b.session.runs(m.ID) { // its answer would be taken for the other's
+		b.reply(m.ID, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a request with the id %s is running: each needs an id of its own", clip(m.ID)))
+		return
+	}
 	select {
 	case b.running <- struct{}{}:
 	default:
@@ -108,4 +112,13 @@ func (b *inbox) handle(ctx context.Context, m *jsonrpc.Message) (tool.Bytes, *js
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is not supported", m.Method)
 	}
 	return b.handler.Request(ctx, b.exchange(), m)
+}
+
+// clip keeps short what an error quotes of a message.
+func clip(b []byte) string {
+	const most = 64
+	if len(b) > most {
+		return string(b[:most]) + "…"
+	}
+	return string(b)
 }

@@ -49,6 +49,13 @@ func (canceledError) Error() string { return "canceled by the client" }
 // Is makes it a context.Canceled.
 func (canceledError) Is(target error) bool { return target == context.Canceled }
 
+// runs reports whether a request with this id is running.
+func (s *Session) runs(id []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running[string(id)] != nil
+}
+
 // begin makes the context of the request with this id, until end is called.
 // canceled reports afterwards whether the other side gave up.
 func (s *Session) begin(ctx context.Context, id []byte) (rctx context.Context, end func() (canceled bool)) {

@@ -281,3 +281,25 @@ func TestServingAnswersWhatWasAsked(t *testing.T) {
 		}
 	}
 }
+
+// TestTwoRequestsWithOneID: the second is refused, and the first is answered.
+func TestTwoRequestsWithOneID(t *testing.T) {
+	h := &echo{wait: make(chan struct{})}
+	in := strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"wait","params":{"n":1}}` + "\n" +
+		`{"jsonrpc":"2.0","id":7,"method":"echo","params":{"n":2}}` + "\n")
+	r, w := io.Pipe()
+	s := wire.NewStream(wire.StreamOptions{R: in, W: w, Handler: h, Serving: true, Close: func() error { return nil }})
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = s.Wait(); _ = w.Close() })
+	var got []string
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		if got = append(got, lines.Text()); len(got) == 1 {
+			close(h.wait)
+		}
+	}
+	wg.Wait()
+	if len(got) != 2 || !strings.Contains(got[0], "the id 7 is running") || !strings.Contains(got[1], `"result":{"n":1}`) {
+		t.Errorf("got %q", got)
+	}
+}
