@@ -100,7 +100,7 @@ func runServe(ctx context.Context, a *app, listen string, stdio, listening bool)
 	return s.run(ctx)
 }
 
-const ballastSize = 8 << 20
+const ballastSize = 6 << 20
 
 // tuneRuntime sets what the configuration wants of the whole process.
 func tuneRuntime(s tenon.Settings) {
