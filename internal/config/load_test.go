@@ -23,7 +23,7 @@ var env = []string{
 	"BAD=value-that-fits-nothing", "BREAK=two\nlines-of-a-value", "HOST=tools.example.com",
 }
 
-var bundled = []string{"system", "reading", "docker"}
+var bundled = []string{"system", "reading", "network", "docker"}
 
 // load loads a file or folder below testdata, and returns the paths in it as the
 // test's files write them.
