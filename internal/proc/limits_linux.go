@@ -79,6 +79,8 @@ func (k *cage) confined() bool { return k.walls != nil }
 // enter confines the calling thread for good, and all that it forks.
 func (k *cage) enter() error { return k.walls.enter() }
 
+func onMainThread() bool { return unix.Gettid() == unix.Getpid() }
+
 // verdict says which limit the tree has run into, or nothing.
 func (k *cage) verdict() string {
 	if k.group == nil {

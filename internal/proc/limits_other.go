@@ -39,7 +39,9 @@ func (*Spawner) newCage(c *Command, l *launch) (*cage, error) {
 	return &cage{}, nil
 }
 
-func (*cage) confined() bool  { return false }
-func (*cage) enter() error    { return nil }
+func (*cage) confined() bool { return false }
+func (*cage) enter() error   { return nil }
+
+func onMainThread() bool      { return false }
 func (*cage) verdict() string { return "" }
 func (*cage) close()          {}

@@ -217,8 +217,7 @@ func (s *Spawner) fork(p *Process) error {
 // because Linux kills a child when the thread that forked it ends.
 func (s *Spawner) forkConfined(p *Process) error {
 	forked := make(chan error)
-	s.tasks.Go(func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
+	s.spare(func() {
 		err := p.launch.cage.enter()
 		if err == nil {
 			err = p.fork()
@@ -229,6 +228,26 @@ func (s *Spawner) forkConfined(p *Process) error {
 		}
 	})
 	return <-forked
+}
+
+// spare runs f on a thread that ends with it. The main thread of a process cannot
+// end, and would stay for good what f makes of it: where it is given to us, it is
+// held until another one was found.
+func (s *Spawner) spare(f func()) {
+	s.tasks.Go(func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
+		if !onMainThread() {
+			f()
+			return
+		}
+		found := make(chan struct{})
+		s.spare(func() {
+			close(found)
+			f()
+		})
+		<-found
+		runtime.UnlockOSThread()
+	})
 }
 
 // Close stops every child that still runs, all at once, each by its own
