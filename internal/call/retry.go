@@ -45,6 +45,13 @@ type answeredHTTP interface {
 	RetryAfter() time.Duration
 }
 
+// heldBack is an error of Send for a call that was not let through to its server,
+// which is started again only later.
+type heldBack interface {
+	error
+	HeldUntil() time.Time
+}
+
 // retry repeats a call that its server provably has not carried out, or that does
 // no harm when it runs twice. Within this stage that is what the kind unavailable
 // means: see reason. It waits between attempts, so that a server in trouble is
@@ -63,7 +70,7 @@ func retry(o *Options, next Handler) Handler {
 
 // again repeats a call that failed with res.
 func (o *Options) again(ctx context.Context, r *Request, next Handler, res *tool.Result) *tool.Result {
-	began, made, why := time.Now(), 1, ""
+	began, made, held, why := time.Now(), 1, 0, ""
 	for res.Kind == tool.Unavailable && made < o.Retry.Attempts {
 		wait, ok := o.pause(ctx, r, res, made, began)
 		if !ok {
@@ -74,6 +81,12 @@ func (o *Options) again(ctx context.Context, r *Request, next Handler, res *tool
 		}
 		why = brief(res.Text())
 		res = next(ctx, r)
+		if _, back := errors.AsType[heldBack](res.Err); back && held < o.Retry.Attempts {
+			held++ // the death of the server was known only just now: that was no attempt
+			r.Attempts--
+			res.Attempts = r.Attempts
+			continue
+		}
 		made++
 	}
 	switch {
@@ -95,6 +108,12 @@ func (o *Options) pause(ctx context.Context, r *Request, res *tool.Result, made 
 		return 0, false // the same request is refused again
 	}
 	asked := retryAfter(res.Err)
+	if e, ok := errors.AsType[heldBack](res.Err); ok {
+		if r.spare || time.Since(began) > longest {
+			return 0, false
+		}
+		asked = max(asked, time.Until(e.HeldUntil()))
+	}
 	if h := o.health(r.Target.Server); h.Down {
 		// A start that takes long and fails is not repeated while the model waits,
 		// and where another tool can answer nobody waits for this one.

@@ -238,3 +238,33 @@ func TestHowToCheck(t *testing.T) {
 		}
 	}
 }
+
+// heldError is a call that was not let through.
+type heldError struct{ until time.Time }
+
+func (e heldError) Error() string        { return "held back" }
+func (e heldError) HeldUntil() time.Time { return e.until }
+
+// TestHeldBackIsNoAttempt: a call that its server's pause held back is made when the
+// pause is over, and does not count among those that were.
+func TestHeldBackIsNoAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		held := func(after time.Duration) error {
+			return &tool.Error{Kind: tool.Unavailable, Text: "server s is unavailable", Err: heldError{time.Now().Add(after)}}
+		}
+		s := &script{errs: []error{errors.New("lost"), held(time.Second), errors.New("lost"), nil}}
+		res := call.New(s.options(tool.Meta{ReadOnly: true}, nil))(t.Context(), tool.Call{Server: "s", Tool: "t"})
+		if res.Kind != "" || res.Attempts != 3 || len(s.at) != 4 || s.at[2] < time.Second {
+			t.Errorf("%q after %d attempts, calls at %v: %s", res.Kind, res.Attempts, s.at, res.Text())
+		}
+		// One that is held back for good is not waited for without end.
+		s = &script{}
+		for range 100 {
+			s.errs = append(s.errs, held(0))
+		}
+		res = call.New(s.options(tool.Meta{ReadOnly: true}, nil))(t.Context(), tool.Call{Server: "s", Tool: "t"})
+		if res.Kind != tool.Unavailable || len(s.at) > 6 {
+			t.Errorf("%q after %d calls", res.Kind, len(s.at))
+		}
+	})
+}

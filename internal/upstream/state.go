@@ -94,10 +94,22 @@ func (s *status) mayStart(server string) error {
 		return unavailable(server, "it is stopped")
 	}
 	if wait := time.Until(s.nextTry); wait > 0 {
-		return unavailable(server, fmt.Sprintf("%s; it is tried again in %d s", s.reason, int(math.Ceil(wait.Seconds()))))
+		err := unavailable(server, fmt.Sprintf("%s; it is tried again in %d s", s.reason, int(math.Ceil(wait.Seconds()))))
+		err.Err = &heldError{s.nextTry}
+		return err
 	}
 	return nil
 }
+
+// A heldError says that a call was held back, since its server is started again
+// only later.
+type heldError struct{ until time.Time }
+
+// Error says until when.
+func (e *heldError) Error() string { return "held back until " + e.until.Format(time.RFC3339) }
+
+// HeldUntil returns when it is worth to try again.
+func (e *heldError) HeldUntil() time.Time { return e.until }
 
 // startLimit is how long a start may take, and whether that is so because it may
 // have to download the server first.
