@@ -255,26 +255,30 @@ func TestStreamManyAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
+// served returns what a serving stream answers to lines that end at once. What
+// waits goes on once there are so many answers.
+func served(waiting int, lines ...string) []string {
+	h := &echo{wait: make(chan struct{})}
+	r, w := io.Pipe()
+	in := strings.NewReader(strings.Join(lines, "\n") + "\n")
+	s := wire.NewStream(wire.StreamOptions{R: in, W: w, Handler: h, Serving: true, Close: func() error { return nil }})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { _ = s.Wait(); _ = w.Close() })
+	var got []string
+	for answers := bufio.NewScanner(r); answers.Scan(); {
+		if got = append(got, answers.Text()); len(got) == waiting {
+			close(h.wait)
+		}
+	}
+	return got
+}
+
 // TestServingAnswersWhatWasAsked: input that ends right after its requests, as
 // from a pipe, still gets its answers; and what is no message gets an error.
 func TestServingAnswersWhatWasAsked(t *testing.T) {
-	h := &echo{wait: make(chan struct{})}
-	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"wait","params":{"n":1}}` + "\n{{{\n[]\n{}\n" +
-		`{"jsonrpc":"2.0","id":2,"method":"echo","params":{"n":2}}` + "\n")
-	r, w := io.Pipe()
-	s := wire.NewStream(wire.StreamOptions{R: in, W: w, Handler: h, Serving: true, Close: func() error { return nil }})
-	var wg sync.WaitGroup
-	wg.Go(func() { _ = s.Wait(); _ = w.Close() })
-	var got []string
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		got = append(got, lines.Text())
-		if len(got) == 4 {
-			close(h.wait) // the first request ends after the input did
-		}
-	}
-	wg.Wait()
-	all := strings.Join(got, "\n")
+	all := strings.Join(served(4, `{"jsonrpc":"2.0","id":1,"method":"wait","params":{"n":1}}`, `{{{`, `[]`, `{}`,
+		`{"jsonrpc":"2.0","id":2,"method":"echo","params":{"n":2}}`), "\n")
 	for _, want := range []string{`"id":1,"result":{"n":1}`, `"id":2,"result":{"n":2}`, `"id":null,"error":{"code":-32700`, `-32600,"message":"batches`, `-32600,"message":"not a JSON-RPC`} {
 		if !strings.Contains(all, want) {
 			t.Errorf("lacks %s:\n%s", want, all)
@@ -284,21 +288,7 @@ func TestServingAnswersWhatWasAsked(t *testing.T) {
 
 // TestTwoRequestsWithOneID: the second is refused, and the first is answered.
 func TestTwoRequestsWithOneID(t *testing.T) {
-	h := &echo{wait: make(chan struct{})}
-	in := strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"wait","params":{"n":1}}` + "\n" +
-		`{"jsonrpc":"2.0","id":7,"method":"echo","params":{"n":2}}` + "\n")
-	r, w := io.Pipe()
-	s := wire.NewStream(wire.StreamOptions{R: in, W: w, Handler: h, Serving: true, Close: func() error { return nil }})
-	var wg sync.WaitGroup
-	wg.Go(func() { _ = s.Wait(); _ = w.Close() })
-	var got []string
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		if got = append(got, lines.Text()); len(got) == 1 {
-			close(h.wait)
-		}
-	}
-	wg.Wait()
+	got := served(1, `{"jsonrpc":"2.0","id":7,"method":"wait","params":{"n":1}}`, `{"jsonrpc":"2.0","id":7,"method":"echo","params":{"n":2}}`)
 	if len(got) != 2 || !strings.Contains(got[0], "the id 7 is running") || !strings.Contains(got[1], `"result":{"n":1}`) {
 		t.Errorf("got %q", got)
 	}
