@@ -18,8 +18,11 @@ type Call struct {
 	// answer with what came of the first one, in place of running twice. At most
 	// 255 bytes, of the caller's choice.
 	IdempotencyKey string        `json:"idempotency_key,omitempty"`
-	Timeout        time.Duration `json:"-"` // for the whole call; 0 is the default of the tool
-	Caller         Caller        `json:"-"`
+	// Mode is a mode that this call asks for. It can only make the caller's own one
+	// stricter.
+	Mode    Mode          `json:"mode,omitempty"`
+	Timeout time.Duration `json:"-"` // for the whole call; 0 is the default of the tool
+	Caller  Caller        `json:"-"`
 
 	// Params are the params of an MCP tools/call as the client sent them. What
 	// the gateway need not rewrite reaches the server byte for byte. Where Params
@@ -28,10 +31,16 @@ type Call struct {
 	// Progress receives the params of each progress notification, with the
 	// caller's own token where Params had one. It must return quickly.
 	Progress func(params json.RawMessage) `json:"-"`
+	// Person reaches the person behind the caller, where the caller's program can
+	// put a question to one. Nil cannot.
+	Person Person `json:"-"`
 }
 
 // A Caller is who calls: the zero value is the local user.
 type Caller struct {
 	Name string `json:"name,omitempty"`
 	Via  string `json:"via,omitempty"` // go, cli, rest, mcp
+	// Grant is what the caller's credential allows; nil is the local user, whom the
+	// configuration alone holds to something.
+	Grant *Grant `json:"-"`
 }

@@ -33,6 +33,9 @@ type Tool struct {
 	Annotations json.RawMessage // annotations, or nil
 	Raw         json.RawMessage // the whole tool object, byte for byte
 	Meta        Meta
+	// Held says why the tool may not be used although its server offers it: its
+	// definition is not the one that was accepted. Empty for all others.
+	Held string
 }
 
 // SideEffect says where a tool acts beyond its answer.
@@ -71,6 +74,13 @@ type Meta struct {
 	// MaxResultChars bounds the text of an answer, in runes; 0 is no limit.
 	MaxResultChars int    `json:"max_result_chars"`
 	SearchHint     string `json:"search_hint,omitempty"`
+	// ReadOnlyFor is an expression (CEL) over `args` that is true for arguments with
+	// which the tool only reads; empty where there are none. See ReadOnly for all.
+	ReadOnlyFor string `json:"is_read_only_for_input,omitempty"`
+	// Labels say what the tool does with data.
+	Labels []Label `json:"labels,omitempty"`
+	// Spend is what one call costs, in units of the operator's choice.
+	Spend float64 `json:"spend,omitempty"`
 	// Timeout bounds one call; 0 is the gateway's default.
 	Timeout time.Duration `json:"-"`
 	// Exclusive is set where somebody declared that the tool is not

@@ -99,7 +99,10 @@ type Config struct {
 	FailSilently bool // false: a required server that failed stops the start
 	Strict       bool // true: a broken entry is an error of the whole
 	Gateway      Gateway
-	Store        Store `json:",omitzero"` // where long results are kept
+	Store        Store  `json:",omitzero"` // where long results are kept
+	Policy       Policy `json:",omitzero"`
+	Skills       Skills `json:",omitzero"`
+	Auth         Auth   `json:",omitzero"`
 
 	// Broken are the mistakes in server entries, by place.
 	Broken []Problem

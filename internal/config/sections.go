@@ -36,8 +36,12 @@ func (s sections) read() {
 		o.boolean("strict", &s.cfg.Strict)
 		s.gateway(o)
 		s.store(o)
+		g := guards{s}
+		g.policy(o)
+		g.skills(o)
+		g.auth(o)
 	} else {
-		for _, key := range []string{"fail_silently", "strict", "gateway", "store"} {
+		for _, key := range []string{"fail_silently", "strict", "gateway", "store", "policy", "skills", "auth"} {
 			if o.key(key) != nil {
 				o.fail(o.at(key), key+" is allowed in the main file alone", "move it to "+s.cfg.Path)
 			}
@@ -111,7 +115,6 @@ var unenforced = []struct {
 	key   string
 	inert func(*source.Node) bool
 }{
-	{"policy", (*source.Node).Empty},
 	{"skills", (*source.Node).Empty},
 	{"lazy", isOff},
 }

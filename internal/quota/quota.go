@@ -1,0 +1,2 @@
+// Package quota counts what callers, sessions and tools use, and says when it is enough.
+package quota

@@ -1,0 +1,2 @@
+// Package store keeps finished calls and approvals in a database, SQLite or PostgreSQL.
+package store
