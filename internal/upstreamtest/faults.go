@@ -176,12 +176,34 @@ func outOfOrder(s *server, c badCall) {
 	held()
 }
 
+// cancellation returns the channel that is closed when the request is canceled.
+// Over HTTP that may be before this is called: its POST is another one.
+func (s *server) cancellation(id string) chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ch := s.waiting[id]
+	if ch == nil {
+		ch = make(chan struct{})
+		s.waiting[id] = ch
+	}
+	return ch
+}
+
+// cancel cancels a request, once.
+func (s *server) cancel(id string) {
+	ch := s.cancellation(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-ch:
+	default:
+		close(ch)
+	}
+}
+
 // hear waits for the cancellation of a call.
 func (s *server) hear(c badCall) <-chan struct{} {
-	ch := make(chan struct{})
-	s.mu.Lock()
-	s.waiting[string(c.message.ID)] = ch
-	s.mu.Unlock()
+	ch := s.cancellation(string(c.message.ID))
 	if c.token != nil {
 		s.print(progress(c, 0))
 	}

@@ -224,12 +224,7 @@ func (s *server) answer(m message) {
 			ID json.RawMessage `json:"requestId"`
 		}
 		_ = json.Unmarshal(m.Params, &p)
-		s.mu.Lock()
-		if ch := s.waiting[string(p.ID)]; ch != nil {
-			close(ch)
-			delete(s.waiting, string(p.ID))
-		}
-		s.mu.Unlock()
+		s.cancel(string(p.ID))
 	case "tools/list":
 		s.list(m)
 	case "tools/call":
@@ -369,10 +364,7 @@ func (s *server) call(m message) {
 		fmt.Fprintln(os.Stderr, "panic: the exit tool was called")
 		os.Exit(7)
 	case "wait":
-		ch := make(chan struct{})
-		s.mu.Lock()
-		s.waiting[string(m.ID)] = ch
-		s.mu.Unlock()
+		ch := s.cancellation(string(m.ID))
 		s.begun(p.Meta)
 		s.tasks.Go(func() { <-ch; fmt.Fprintln(os.Stderr, "canceled "+string(m.ID)) })
 	case "progress":
