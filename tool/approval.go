@@ -41,7 +41,8 @@ type Approval struct {
 	Server    string          `json:"server_name"`
 	Tool      string          `json:"tool_name"`
 	Arguments json.RawMessage `json:"arguments"`      // all of them, secrets masked
-	Hash      string          `json:"arguments_hash"` // of the exact arguments
+	Hash      string          `json:"arguments_hash"` // SHA-256 of the exact arguments
+	Rule      string          `json:"reason_type"`    // the rule that wants a person: a reason type of a Decision
 	Reason    string          `json:"reason"`
 	Impact    string          `json:"impact"`
 	CreatedAt time.Time       `json:"created_at"`
@@ -52,6 +53,7 @@ type Approval struct {
 	DecidedBy string          `json:"decided_by,omitempty"`
 	DecidedAt *time.Time      `json:"decided_at,omitempty"`
 	Why       string          `json:"decision_reason,omitempty"`
+	UsedBy    string          `json:"used_by,omitempty"` // the call that ran on it; one for scope once
 }
 
 // A Verdict is what a person said.
@@ -66,6 +68,17 @@ type Verdict struct {
 // A Person can be asked through the caller's own program.
 type Person interface {
 	// Ask puts the question and waits for the answer, at most until ctx ends. The
-	// error says that there was none: the question stays open for others.
+	// error says that there was none: the question stays open for others. A
+	// *Deferred says that the answer comes with a repetition of the call, so that
+	// this one need not wait.
 	Ask(ctx context.Context, a Approval) (Verdict, error)
+}
+
+// Deferred is why a call ends that waits for a person: its caller has the question,
+// and repeats the call with the answer. The question stays open.
+type Deferred struct{ Approval Approval }
+
+// Error says so.
+func (d *Deferred) Error() string {
+	return "the call waits for approval " + d.Approval.ID + ": repeat it with the answer"
 }
