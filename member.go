@@ -124,7 +124,7 @@ func (k maker) server(s *config.Server, m *member) (*upstream.Server, error) {
 		MaxMessage: k.cfg.Gateway.MaxMessageBytes, Spawner: k.spawner,
 		ClientName: "tenon", ClientVersion: version(), Keep: k.o.Start,
 		Listed: func(tools []json.RawMessage) { k.Gateway.listed(m, tools) }, Changed: func() { k.changed(m.name) },
-		Logger: k.log, Mask: k.secrets.mask,
+		Logger: k.log, Mask: k.secrets.Text,
 	}
 	switch {
 	case s.Bundled != "":

@@ -50,7 +50,7 @@ func newPool(g *Gateway, cfg *config.Config, old *pool) (*pool, error) {
 		Catalog:   v, Send: v.send, Record: v.keep, NewID: record.NewID,
 		Check:   newSchemas(g.log).check,
 		Timeout: cfg.Gateway.CallTimeout, MaxTimeout: cfg.Gateway.MaxCallTimeout, Logger: g.log,
-		Mask: g.secrets.maskJSON, Rules: content, Keeper: keeper{g}, Ledger: g.ledger, Fallbacks: standIns,
+		Mask: g.secrets.JSON, Rules: content, Keeper: keeper{g}, Ledger: g.ledger, Fallbacks: standIns,
 	}))
 	p.content = content
 	return p, nil

@@ -56,7 +56,7 @@ func (g *Gateway) Reload(ctx context.Context) (Reloaded, error) {
 	if sameConfig(old.cfg, cfg) {
 		return Reloaded{}, nil
 	}
-	g.secrets.learn(cfg.Secrets)
+	g.secrets.Learn(cfg.Secrets)
 	p, err := newPool(g, cfg, old)
 	if err != nil {
 		return Reloaded{}, err

@@ -42,6 +42,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/ledger"
 	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/internal/record"
+	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/internal/rules"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -98,7 +99,7 @@ type Problem = config.Problem
 type Gateway struct {
 	o       Options
 	log     *slog.Logger
-	secrets masker
+	secrets *redact.Redactor
 	spawner *proc.Spawner
 	record  *record.Record
 	events  broadcast
@@ -135,7 +136,10 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	secrets := newMasker(cfg.Secrets)
+	secrets, err := redact.New(redact.Options{Secrets: cfg.Secrets})
+	if err != nil {
+		return nil, err
+	}
 	o.Logger = slog.New(maskingHandler{o.Logger.Handler(), secrets})
 	g := &Gateway{
 		o: o, log: o.Logger, secrets: secrets,
