@@ -65,6 +65,8 @@ func TestManualKeys(t *testing.T) {
 		"Content rules": "version: 1\ncontent_rules: {a: {addresses: [a.example], " + unknown + "}}\n",
 		"Gateway":       "version: 1\ngateway: {" + unknown + "}\n",
 		"Store":         "version: 1\nstore: {" + unknown + "}\n",
+		"Policy":        "version: 1\npolicy: {" + unknown + "}\n",
+		"Limits":        "version: 1\npolicy: {limits: [{per: all, calls: 1, " + unknown + "}]}\n",
 	}
 	for heading, yaml := range tests {
 		t.Run(heading, func(t *testing.T) {

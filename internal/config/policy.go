@@ -4,7 +4,7 @@ package config
 // its own.
 type Policy struct {
 	Approvals   Approvals   `json:",omitzero"`
-	Taint       Taint       `json:",omitzero"`
+	Taint       Taint       `json:",omitempty"`
 	Limits      []Limit     `json:",omitempty"`
 	Definitions Definitions `json:",omitzero"`
 	Redact      Redact      `json:",omitzero"`

@@ -1,7 +1,62 @@
 package config
 
-// Limit is one entry of the part `limits:` of the section policy.
-type Limit struct{}
+import (
+	"slices"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/source"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// Limit is one entry of the part `limits:` of the section policy: how much is
+// used. What is zero is not bounded.
+type Limit struct {
+	Name           string    // holds for those alone who are given it; empty is for all
+	Per            string    // all, caller, session or tool
+	Tools          []tool.ID // patterns of the tools that count; nil is all
+	CallsPerMinute int
+	Calls          int
+	Bytes          int64
+	Time           time.Duration
+	Spend          float64
+}
+
+// Bounds of the numbers of a limit.
+const (
+	maxPerMinute = 10_000
+	maxTotal     = 1 << 30
+	maxLimits    = 200
+)
 
 // limits reads the part of that name.
-func (guards) limits(*object) {}
+func (s guards) limits(o *object) {
+	for i, n := range o.list("limits") {
+		if i == maxLimits {
+			o.fail(n, "limits holds too many entries", "at most 200")
+			return
+		}
+		in := newObject(n, o.ex, o.to)
+		var l Limit
+		in.text("name", &l.Name)
+		if at := in.seen["name"]; at != nil && !isRuleName(l.Name) {
+			in.fail(at, "name wants letters, digits, _, . and -, at most 64", "")
+		}
+		in.enum("per", words("all", "caller", "session", "tool"), []string{"all", "caller", "session", "tool"}, &l.Per)
+		l.Tools = s.toolPatterns(in, "tools")
+		bounds := []string{"calls_per_minute", "calls", "bytes", "time", "spend"}
+		in.integer(bounds[0], 1, maxPerMinute, &l.CallsPerMinute)
+		in.integer(bounds[1], 1, maxTotal, &l.Calls)
+		in.size(bounds[2], 1, 1<<50, &l.Bytes)
+		in.duration(bounds[3], time.Second, 10_000*time.Hour, &l.Time)
+		in.number(bounds[4], 0.000_001, maxTotal, &l.Spend)
+		in.refuse()
+		switch {
+		case n.Kind != source.Map:
+		case !in.has("per"):
+			in.fail(n, "per is missing", "say who shares the limit: all, caller, session or tool")
+		case !slices.ContainsFunc(bounds, in.has):
+			in.fail(n, "the limit bounds nothing", "give it one of calls_per_minute, calls, bytes, time and spend")
+		}
+		s.cfg.Policy.Limits = append(s.cfg.Policy.Limits, l)
+	}
+}
