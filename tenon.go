@@ -38,6 +38,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/access"
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/ledger"
 	"github.com/tenon-mcp/tenon/internal/proc"
@@ -106,6 +107,7 @@ type Gateway struct {
 	long    longResults
 	memory  memory
 	ledger  *ledger.Ledger // outlives a reload: what was done is done
+	access  *access.Access // so do callers
 
 	pool      atomic.Pointer[pool] // the current one
 	offering  sync.Mutex           // held while a list of tools is offered, and while pools change
@@ -148,6 +150,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 		}),
 		record:    record.New(record.Options{}),
 		ledger:    new(ledger.Ledger),
+		access:    openAccess(cfg, o, secrets),
 		reloading: make(chan struct{}, 1),
 	}
 	g.close = sync.OnceValue(func() error { return shutdown(g) })
@@ -202,7 +205,7 @@ func shutdown(g *Gateway) error {
 	g.tasks.Wait()
 	g.memory.tasks.Wait()
 	g.events.close()
-	return errors.Join(err, g.spawner.Close(), g.long.close())
+	return errors.Join(err, g.spawner.Close(), g.long.close(), g.access.Close())
 }
 
 // version returns the version of this module in the running program.

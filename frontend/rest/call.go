@@ -22,10 +22,7 @@ const maxBatch = 1000
 // calls has that key with its number behind.
 const keyHeader = "Idempotency-Key"
 
-// caller is who calls over REST in this version: whoever reaches the listener.
-var caller = tool.Caller{Via: "rest"}
-
-func (a *api) call(r *http.Request) (response, error) {
+func (a *api) call(r *http.Request, caller tool.Caller) (response, error) {
 	body, err := readBody(r)
 	if err != nil {
 		return response{}, err
@@ -34,7 +31,7 @@ func (a *api) call(r *http.Request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	a.complete(&c, r)
+	a.complete(&c, r, caller)
 	c.IdempotencyKey = cmp.Or(c.IdempotencyKey, r.Header.Get(keyHeader))
 	return resultOf(a.gw.Call(r.Context(), c))
 }
@@ -46,7 +43,7 @@ func resultOf(res *tool.Result) (response, error) {
 	return response{typeJSON, b}, err
 }
 
-func (a *api) batch(r *http.Request) (response, error) {
+func (a *api) batch(r *http.Request, caller tool.Caller) (response, error) {
 	body, err := readBody(r)
 	if err != nil {
 		return response{}, err
@@ -56,7 +53,7 @@ func (a *api) batch(r *http.Request) (response, error) {
 		return response{}, err
 	}
 	for i := range calls {
-		a.complete(&calls[i], r)
+		a.complete(&calls[i], r, caller)
 		if key := r.Header.Get(keyHeader); key != "" && calls[i].IdempotencyKey == "" {
 			calls[i].IdempotencyKey = key + "/" + strconv.Itoa(i)
 		}
@@ -73,7 +70,7 @@ type batchResults struct {
 // complete adds what the request says of the call beside its body. The body goes
 // first. A call without a server may use a flat name, as the tools have it in the
 // formats of model APIs.
-func (a *api) complete(c *tool.Call, r *http.Request) {
+func (a *api) complete(c *tool.Call, r *http.Request, caller tool.Caller) {
 	c.Caller = caller
 	c.Session = cmp.Or(c.Session, r.Header.Get("X-Tenon-Session"))
 	c.Task = cmp.Or(c.Task, r.Header.Get("X-Tenon-Task"))

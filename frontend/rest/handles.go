@@ -12,7 +12,7 @@ import (
 )
 
 // handle reads a long result behind its handle.
-func (a *api) handle(r *http.Request) (response, error) {
+func (a *api) handle(r *http.Request, caller tool.Caller) (response, error) {
 	q, err := query(r, "offset", "limit", "page", "grep", "context", "jq")
 	if err != nil {
 		return response{}, err

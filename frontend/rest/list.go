@@ -16,14 +16,14 @@ type serverList struct {
 	Servers []tool.ServerStatus `json:"servers"`
 }
 
-func (a *api) servers(r *http.Request) (response, error) {
+func (a *api) servers(r *http.Request, _ tool.Caller) (response, error) {
 	if _, err := query(r); err != nil {
 		return response{}, err
 	}
 	return jsonOf(serverList{a.gw.Status()})
 }
 
-func (a *api) tools(r *http.Request) (response, error) {
+func (a *api) tools(r *http.Request, _ tool.Caller) (response, error) {
 	q, err := query(r, "server", "format")
 	if err != nil {
 		return response{}, err
@@ -53,7 +53,7 @@ type matchList struct {
 	Matches []tenon.Match `json:"matches"`
 }
 
-func (a *api) search(r *http.Request) (response, error) {
+func (a *api) search(r *http.Request, _ tool.Caller) (response, error) {
 	q, err := query(r, "q", "limit")
 	if err != nil {
 		return response{}, err
@@ -77,7 +77,7 @@ type callList struct {
 	Calls []tenon.CallRecord `json:"calls"`
 }
 
-func (a *api) calls(r *http.Request) (response, error) {
+func (a *api) calls(r *http.Request, _ tool.Caller) (response, error) {
 	q, err := query(r, "limit")
 	if err != nil {
 		return response{}, err
@@ -89,7 +89,7 @@ func (a *api) calls(r *http.Request) (response, error) {
 	return jsonOf(callList{a.gw.Calls(limit)})
 }
 
-func (a *api) record(r *http.Request) (response, error) {
+func (a *api) record(r *http.Request, _ tool.Caller) (response, error) {
 	id := r.PathValue("id")
 	rec, ok := a.gw.CallRecord(id)
 	if !ok {
@@ -98,7 +98,7 @@ func (a *api) record(r *http.Request) (response, error) {
 	return jsonOf(rec)
 }
 
-func (a *api) openapi(*http.Request) (response, error) {
+func (a *api) openapi(*http.Request, tool.Caller) (response, error) {
 	return response{typeJSON, a.document}, nil
 }
 

@@ -64,7 +64,7 @@ func New(gw *tenon.Gateway, o Options) http.Handler {
 		if byPath[op.path] == nil {
 			byPath[op.path] = methods{}
 		}
-		byPath[op.path][op.method] = op.serve
+		byPath[op.path][op.method] = a.allowed(op)
 	}
 	mux := http.NewServeMux()
 	for path, m := range byPath {
@@ -75,14 +75,17 @@ func New(gw *tenon.Gateway, o Options) http.Handler {
 }
 
 // methods are the operations of one path.
-type methods map[string]func(r *http.Request) (response, error)
+type methods map[string]serveFunc
 
-func (m methods) serve(r *http.Request) (response, error) {
+// A serveFunc carries out an operation for a caller.
+type serveFunc func(r *http.Request, caller tool.Caller) (response, error)
+
+func (m methods) serve(r *http.Request, caller tool.Caller) (response, error) {
 	if serve, ok := m[r.Method]; ok {
-		return serve(r)
+		return serve(r, caller)
 	}
 	if serve, ok := m[http.MethodGet]; ok && r.Method == http.MethodHead {
-		return serve(r)
+		return serve(r, caller)
 	}
 	allowed := strings.Join(slices.Sorted(maps.Keys(m)), ", ")
 	return response{}, &Error{
@@ -101,20 +104,21 @@ type api struct {
 // An operation is one thing that the API does. The OpenAPI document has the same.
 type operation struct {
 	method, path string
-	serve        func(r *http.Request) (response, error)
+	serve        serveFunc
+	who          need // empty is who may call tools
 }
 
 func (a *api) operations() []operation {
 	return []operation{
-		{http.MethodGet, "/servers", a.servers},
-		{http.MethodGet, "/tools", a.tools},
-		{http.MethodGet, "/tools/search", a.search},
-		{http.MethodPost, "/calls", a.call},
-		{http.MethodPost, "/calls/batch", a.batch},
-		{http.MethodGet, "/calls", a.calls},
-		{http.MethodGet, "/calls/{id}", a.record},
-		{http.MethodGet, "/handles/{id}", a.handle},
-		{http.MethodGet, "/openapi.json", a.openapi},
+		{http.MethodGet, "/servers", a.servers, ""},
+		{http.MethodGet, "/tools", a.tools, ""},
+		{http.MethodGet, "/tools/search", a.search, ""},
+		{http.MethodPost, "/calls", a.call, ""},
+		{http.MethodPost, "/calls/batch", a.batch, ""},
+		{http.MethodGet, "/calls", a.calls, ""},
+		{http.MethodGet, "/calls/{id}", a.record, ""},
+		{http.MethodGet, "/handles/{id}", a.handle, ""},
+		{http.MethodGet, "/openapi.json", a.openapi, needsNothing},
 	}
 }
 
@@ -135,9 +139,14 @@ func jsonOf(v any) (response, error) {
 }
 
 // handler serves an operation, and gives its error the form of the API.
-func (a *api) handler(serve func(r *http.Request) (response, error)) http.Handler {
+func (a *api) handler(serve serveFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		res, err := serve(r)
+		caller, err := a.gw.Access().Caller(r)
+		var res response
+		if err == nil {
+			caller.Via = "rest"
+			res, err = serve(r, caller)
+		}
 		if err != nil {
 			a.fail(w, r, err)
 			return
@@ -191,6 +200,10 @@ var statusOf = map[tool.Kind]int{
 }
 
 func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if refusal, ok := errors.AsType[*tenon.Refusal](err); ok {
+		refusal.Tell(w.Header())
+		err = &Error{Text: refusal.Text, Kind: tool.KindOf(refusal), status: refusal.Status}
+	}
 	e := a.explain(r, err)
 	if e.status == http.StatusRequestEntityTooLarge {
 		w.Header().Set("Connection", "close") // the rest of the body is not worth reading
@@ -230,6 +243,6 @@ func (a *api) explain(r *http.Request, err error) *Error {
 	return &Error{Text: "internal error; the log of the gateway says more", Kind: tool.Internal, status: statusOf[tool.Internal]}
 }
 
-func noSuchPath(r *http.Request) (response, error) {
+func noSuchPath(r *http.Request, _ tool.Caller) (response, error) {
 	return response{}, &Error{Text: "there is no path " + r.URL.Path + "; GET " + Prefix + "/openapi.json lists all", Kind: tool.NotFound}
 }

@@ -1,0 +1,99 @@
+package tenon
+
+import (
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/access"
+	"github.com/tenon-mcp/tenon/internal/config"
+	"github.com/tenon-mcp/tenon/internal/redact"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// An Access tells callers apart by what they send.
+type Access = access.Access
+
+// A Refusal is the error of Access.Caller: what a front end answers with.
+type Refusal = access.Refusal
+
+// Access returns what tells the callers of front ends apart. It follows the
+// configuration when that is read again.
+func (g *Gateway) Access() *Access { return g.access }
+
+// approverVariable holds the approver's token where the operator sets it.
+const approverVariable = "TENON_APPROVER_TOKEN"
+
+// shortest is the length from which on a secret is hidden: hiding each "true" would
+// hide the log.
+const shortest = 6
+
+// openAccess returns who may call by a configuration. The approver's token is made
+// where there is none yet and the gateway is there to stay.
+func openAccess(cfg *config.Config, o Options, secrets *redact.Redactor) *access.Access {
+	token := tool.NewSecret(strings.TrimSpace(variable(o.Env, approverVariable)))
+	if dir := stateDir(o.Env); token.Reveal() == "" && o.Start && dir != "" {
+		var err error
+		if token, err = access.MakeApprover(dir); err != nil {
+			o.Logger.Warn("no approver's token: nobody can decide approvals over REST", "error", err)
+		}
+	}
+	if len(token.Reveal()) >= shortest {
+		secrets.Learn([]tool.Secret{token})
+	}
+	a := accessOptions(cfg, o)
+	a.Approver = token
+	return access.New(a)
+}
+
+// accessOptions returns what a configuration says of who may call.
+func accessOptions(cfg *config.Config, o Options) access.Options {
+	return access.Options{Keys: keysPath(cfg, o.Env), Required: cfg.Auth.Required, Logger: o.Logger}
+}
+
+// keysPath returns where the file of keys is; nothing where there is no place for it.
+func keysPath(cfg *config.Config, env []string) string {
+	if cfg.Auth.Keys != "" {
+		return cfg.Auth.Keys
+	}
+	if dir := stateDir(env); dir != "" {
+		return filepath.Join(dir, "keys.json")
+	}
+	return ""
+}
+
+// stateDir returns Tenon's folder for what must outlive a run, by the environment,
+// or nothing.
+func stateDir(env []string) string {
+	absolute := func(name string) string {
+		if path := variable(env, name); filepath.IsAbs(path) {
+			return path
+		}
+		return ""
+	}
+	home := absolute("HOME")
+	switch {
+	case absolute("XDG_STATE_HOME") != "":
+		return filepath.Join(absolute("XDG_STATE_HOME"), "tenon")
+	case runtime.GOOS == "windows" && absolute("LocalAppData") != "":
+		return filepath.Join(absolute("LocalAppData"), "tenon", "state")
+	case home == "" || runtime.GOOS == "windows":
+		return ""
+	case runtime.GOOS == "darwin":
+		return filepath.Join(home, "Library", "Application Support", "tenon")
+	}
+	return filepath.Join(home, ".local", "state", "tenon")
+}
+
+// variable returns a variable of an environment; of several the last one, which
+// is what a process of its own would see.
+func variable(env []string, name string) string {
+	var value string
+	for _, e := range env {
+		key, v, _ := strings.Cut(e, "=")
+		if key == name || runtime.GOOS == "windows" && strings.EqualFold(key, name) {
+			value = v
+		}
+	}
+	return value
+}

@@ -1,0 +1,33 @@
+package rest
+
+import (
+	"net/http"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// A need is what an operation demands of a caller.
+type need string
+
+const (
+	needsApprover need = "approver" // a credential that decides approvals, on loopback too
+	needsNothing  need = "nothing"  // whoever may send requests at all
+)
+
+// allowed returns the operation behind a door that lets through who may use it.
+func (a *api) allowed(op operation) serveFunc {
+	return func(r *http.Request, caller tool.Caller) (response, error) {
+		who := a.gw.Access()
+		switch {
+		case op.who == needsNothing:
+		case op.who == needsApprover && caller.Grant == nil:
+			return response{}, who.NeedsCredential(r, "deciding on calls needs an approver's credential, on this machine too: "+
+				"send it as Authorization: Bearer TOKEN. The token is in $TENON_APPROVER_TOKEN or in the file approver-token of the state folder")
+		case op.who == needsApprover && !caller.Grant.Approver:
+			return response{}, who.Forbidden(r, "this credential does not decide on calls: that needs an approver's")
+		case op.who == "" && caller.Grant != nil && !caller.Grant.Caller:
+			return response{}, who.Forbidden(r, "this credential decides on calls and makes none: use that of a caller")
+		}
+		return op.serve(r, caller)
+	}
+}
