@@ -1,0 +1,312 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The limits of arguments that are judged. Beyond them nothing is understood.
+const (
+	maxArguments = 16 << 20 // bytes
+	maxDepth     = 64
+)
+
+// handleKey is that of a reference to a long result, which is replaced on the way.
+const handleKey = "$handle"
+
+// arguments are the arguments of a call, read in the strictest way: every program
+// that reads the same bytes finds the same in them, or there is a doubt.
+type arguments struct {
+	root map[string]any // numbers are json.Number
+	// doubt says why other programs may read something else; empty where none would.
+	doubt string
+	// odd is set where some text holds a character that stands for no character,
+	// which programs replace, drop or keep.
+	odd bool
+	// handle is set where a reference stands among them: what it is replaced by is
+	// not known.
+	handle bool
+	names  []string // of all objects, at every depth
+}
+
+// read parses arguments. It keeps no part of them.
+func read(raw json.RawMessage) *arguments {
+	a := &arguments{}
+	if len(raw) > maxArguments {
+		a.doubt = fmt.Sprintf("the arguments are longer than %d MiB", maxArguments>>20)
+		return a
+	}
+	if len(bytes.TrimSpace(raw)) == 0 {
+		a.root = map[string]any{}
+		return a
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	v, err := a.value(d, 0)
+	if err == nil {
+		if _, err = d.Token(); errors.Is(err, io.EOF) {
+			err = nil
+		} else {
+			err = errors.New("something follows them")
+		}
+	}
+	if err != nil {
+		a.doubt = "the arguments are not valid JSON"
+		if flaw, ok := errors.AsType[*doubtError](err); ok {
+			a.doubt = flaw.text
+		}
+		return a
+	}
+	root, ok := v.(map[string]any)
+	if !ok {
+		a.doubt = "the arguments are no JSON object"
+		return a
+	}
+	a.root = root
+	return a
+}
+
+type doubtError struct{ text string }
+
+func (e *doubtError) Error() string { return e.text }
+
+func (a *arguments) value(d *json.Decoder, depth int) (any, error) {
+	if depth > maxDepth {
+		return nil, &doubtError{fmt.Sprintf("the arguments are nested deeper than %d", maxDepth)}
+	}
+	t, err := d.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch t := t.(type) {
+	case json.Delim:
+		if t == '{' {
+			return a.object(d, depth)
+		}
+		list := []any{}
+		for d.More() {
+			v, err := a.value(d, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		_, err := d.Token()
+		return list, err
+	case string:
+		a.odd = a.odd || strings.ContainsRune(t, utf8.RuneError)
+		return t, nil
+	}
+	return t, nil
+}
+
+func (a *arguments) object(d *json.Decoder, depth int) (any, error) {
+	o := map[string]any{}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, ok := t.(string)
+		if !ok {
+			return nil, errors.New("a name is no text")
+		}
+		if _, ok := o[name]; ok {
+			return nil, &doubtError{fmt.Sprintf("the argument %q is given twice", clip(name))}
+		}
+		if strings.ContainsRune(name, utf8.RuneError) {
+			return nil, &doubtError{"the name of an argument is no valid text"}
+		}
+		if o[name], err = a.value(d, depth+1); err != nil {
+			return nil, err
+		}
+		a.handle = a.handle || fold(name) == fold(handleKey)
+		a.names = append(a.names, name)
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	if len(o) > 1 {
+		if x, y := alike(o); x != "" {
+			return nil, &doubtError{fmt.Sprintf("the arguments %q and %q differ only in how they are written", clip(x), clip(y))}
+		}
+	}
+	return o, nil
+}
+
+// alike returns two names of an object that some program takes for the same.
+func alike(o map[string]any) (string, string) {
+	seen := make(map[string]string, len(o))
+	for name := range o {
+		f := fold(name)
+		if other, ok := seen[f]; ok {
+			return min(name, other), max(name, other)
+		}
+		seen[f] = name
+	}
+	return "", ""
+}
+
+// variant returns a name of the object that some program takes for the one
+// wanted, without being it.
+func variant(o map[string]any, wanted string) string {
+	f := fold(wanted)
+	for name := range o {
+		if name != wanted && fold(name) == f {
+			return name
+		}
+	}
+	return ""
+}
+
+// fold returns what names have in common that programs take for the same: those
+// that differ in case, in spaces and what is not seen, or in how they join words.
+func fold(name string) string {
+	if isFolded(name) {
+		return name
+	}
+	var b strings.Builder
+	for _, r := range name {
+		if r == '_' || r == '-' || unicode.IsSpace(r) || !unicode.IsGraphic(r) || unicode.Is(unicode.Cf, r) {
+			continue
+		}
+		if r >= 0xff01 && r <= 0xff5e { // full width
+			r -= 0xff01 - '!'
+		}
+		b.WriteRune(simplest(r))
+	}
+	return b.String()
+}
+
+func isFolded(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return true
+}
+
+// simplest returns the first of the characters that differ only in case.
+func simplest(r rune) rune {
+	least := r
+	for s := unicode.SimpleFold(r); s != r; s = unicode.SimpleFold(s) {
+		least = min(least, s)
+	}
+	return unicode.ToLower(least)
+}
+
+// A path leads to an argument: the names of objects, and the numbers of elements.
+type path []string
+
+// parsePath reads a.b.c, or a JSON pointer /a/b. A lone dot is all arguments.
+func parsePath(text string) (path, error) {
+	switch {
+	case text == ".":
+		return nil, nil
+	case text == "":
+		return nil, errors.New("it names no argument")
+	case text[0] == '/':
+		steps := strings.Split(text[1:], "/")
+		for i, s := range steps {
+			if bad := strings.ReplaceAll(strings.ReplaceAll(s, "~0", ""), "~1", ""); strings.Contains(bad, "~") {
+				return nil, fmt.Errorf("%q is no JSON pointer: a ~ stands before 0 or 1", clip(text))
+			}
+			steps[i] = strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
+		}
+		return steps, nil
+	}
+	steps := strings.Split(text, ".")
+	if slices.Contains(steps, "") {
+		return nil, fmt.Errorf("%q is no path of names: write a.b, or /a/b where a name holds a dot", clip(text))
+	}
+	return steps, nil
+}
+
+// lookup calls judge for each value that the path leads to: one, or each element
+// of the lists on its way and at its end. It returns what is wrong, or "".
+func lookup(v any, p path, judge func(any) string) string {
+	switch v := v.(type) {
+	case []any:
+		return lookupList(v, p, judge)
+	case map[string]any:
+		if len(p) == 0 {
+			return judge(v)
+		}
+		if other := variant(v, p[0]); other != "" {
+			return fmt.Sprintf("%q is written like it", clip(other))
+		}
+		inner, ok := v[p[0]]
+		if !ok {
+			return "it is missing"
+		}
+		return lookup(inner, p[1:], judge)
+	}
+	if len(p) > 0 {
+		return "it is missing"
+	}
+	return judge(v)
+}
+
+func lookupList(list []any, p path, judge func(any) string) string {
+	if len(p) > 0 {
+		if i, ok := index(p[0]); ok {
+			if i >= len(list) {
+				return "it is missing"
+			}
+			return lookup(list[i], p[1:], judge)
+		}
+	}
+	if len(list) == 0 {
+		return "it is an empty list"
+	}
+	for _, v := range list {
+		if wrong := lookup(v, p, judge); wrong != "" {
+			return wrong
+		}
+	}
+	return ""
+}
+
+// index reads the number of an element.
+func index(step string) (int, bool) {
+	const most = 6 // digits
+	if step == "" || len(step) > most || len(step) > 1 && step[0] == '0' {
+		return 0, false
+	}
+	n := 0
+	for i := range len(step) {
+		if step[i] < '0' || step[i] > '9' {
+			return 0, false
+		}
+		n = n*10 + int(step[i]-'0')
+	}
+	return n, true
+}
+
+// kindOf names the kind of a value, for texts.
+func kindOf(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "a text"
+	case json.Number:
+		return "a number"
+	case bool:
+		return "true or false"
+	case map[string]any:
+		if _, ok := v[handleKey]; ok {
+			return "a reference to a result, which is not known here"
+		}
+		return "an object"
+	}
+	return "a list"
+}
