@@ -24,6 +24,10 @@ type ServerOptions struct {
 	Modern func(h http.Header, m *jsonrpc.Message) bool
 	// Open returns the handler of a new legacy session.
 	Open func(*Session) Handler
+	// Admit returns who sends a request, or reports false once it has answered with
+	// why nobody may. A session belongs to whoever opened it: to others, who may know
+	// its id, it is not there. Nil knows nobody.
+	Admit func(w http.ResponseWriter, r *http.Request) (tool.Caller, bool)
 	// MaxBody bounds a request's body, in bytes; 0 is DefaultMaxMessage.
 	MaxBody int64
 	// IdleTimeout ends a session that has neither requests nor an open stream for
@@ -98,20 +102,27 @@ func (s *Server) Sessions(f func(*Session)) {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var caller tool.Caller
+	if s.o.Admit != nil {
+		var ok bool
+		if caller, ok = s.o.Admit(w, r); !ok {
+			return
+		}
+	}
 	switch r.Method {
 	case http.MethodPost:
-		s.post(w, r)
+		s.post(w, r, caller)
 	case http.MethodGet:
-		s.get(w, r)
+		s.get(w, r, caller)
 	case http.MethodDelete:
-		s.delete(w, r)
+		s.delete(w, r, caller)
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		refuse(w, http.StatusMethodNotAllowed, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "method %s is not supported here", r.Method))
 	}
 }
 
-func (s *Server) post(w http.ResponseWriter, r *http.Request) {
+func (s *Server) post(w http.ResponseWriter, r *http.Request, caller tool.Caller) {
 	if !isJSON(r.Header.Get("Content-Type")) {
 		refuse(w, http.StatusUnsupportedMediaType, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Content-Type must be application/json"))
 		return
@@ -131,10 +142,10 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if s.o.Modern(r.Header, m) {
-		s.postModern(w, r, m)
+		s.postModern(w, r, m, caller)
 		return
 	}
-	s.postLegacy(w, r, m)
+	s.postLegacy(w, r, m, caller)
 }
 
 func isJSON(contentType string) bool {
@@ -145,8 +156,8 @@ func isJSON(contentType string) bool {
 	return err == nil && t == "application/json"
 }
 
-func (s *Server) postModern(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-	x := &Exchange{Header: r.Header}
+func (s *Server) postModern(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, caller tool.Caller) {
+	x := &Exchange{Header: r.Header, Caller: caller}
 	if !m.IsRequest() {
 		if m.IsNotification() {
 			s.o.Stateless.Notification(x, m)
@@ -158,10 +169,10 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 	s.answer(r.Context(), w, s.o.Stateless, x, m)
 }
 
-func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, caller tool.Caller) {
 	id := r.Header.Get(HeaderSession)
 	if id == "" && m.Method == "initialize" && m.IsRequest() {
-		s.initialize(w, r, m)
+		s.initialize(w, r, m, caller)
 		return
 	}
 	if id == "" {
@@ -172,13 +183,13 @@ func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		refuse(w, http.StatusBadRequest, m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "header %s is missing: send initialize first and repeat the session it gives", HeaderSession))
 		return
 	}
-	hs := s.session(id)
+	hs := s.session(id, caller)
 	if hs == nil {
 		refuse(w, http.StatusNotFound, m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "session not found: send initialize again"))
 		return
 	}
 	defer hs.enter()()
-	x := &Exchange{Session: hs.Session, Header: r.Header}
+	x := &Exchange{Session: hs.Session, Header: r.Header, Caller: caller}
 	switch {
 	case m.IsRequest():
 		// A broken connection is no cancellation in this era.
@@ -194,12 +205,13 @@ func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 	w.WriteHeader(http.StatusAccepted)
 }
 
-func (s *Server) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+func (s *Server) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, caller tool.Caller) {
 	hs := &httpSession{Session: newSession(s.ctx, rand.Text())}
+	hs.Caller = caller
 	hs.notify = hs.toStream
 	hs.handler = s.o.Open(hs.Session)
 	defer hs.enter()()
-	result, e := hs.handler.Request(hs.ctx, &Exchange{Session: hs.Session, Header: r.Header, notify: func(string, []byte) error { return nil }}, m)
+	result, e := hs.handler.Request(hs.ctx, &Exchange{Session: hs.Session, Header: r.Header, Caller: caller, notify: func(string, []byte) error { return nil }}, m)
 	if e == nil {
 		s.mu.Lock()
 		if len(s.sessions) >= s.o.MaxSessions || s.ctx.Err() != nil {
@@ -228,14 +240,14 @@ func (s *Server) answer(ctx context.Context, w http.ResponseWriter, h Handler, x
 	}
 }
 
-func (s *Server) get(w http.ResponseWriter, r *http.Request) {
+func (s *Server) get(w http.ResponseWriter, r *http.Request, caller tool.Caller) {
 	id := r.Header.Get(HeaderSession)
 	if id == "" {
 		w.Header().Set("Allow", "POST")
 		refuse(w, http.StatusMethodNotAllowed, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a stream needs the header %s", HeaderSession))
 		return
 	}
-	hs := s.session(id)
+	hs := s.session(id, caller)
 	if hs == nil {
 		refuse(w, http.StatusNotFound, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "session not found: send initialize again"))
 		return
@@ -271,11 +283,16 @@ func (hs *httpSession) toStream(method string, params []byte) error {
 	return hs.streams[len(hs.streams)-1].notify(method, params)
 }
 
-func (s *Server) delete(w http.ResponseWriter, r *http.Request) {
+func (s *Server) delete(w http.ResponseWriter, r *http.Request, caller tool.Caller) {
 	id := r.Header.Get(HeaderSession)
 	s.mu.Lock()
 	hs := s.sessions[id]
-	delete(s.sessions, id)
+	if hs != nil && hs.Caller.Name != caller.Name {
+		hs = nil
+	}
+	if hs != nil {
+		delete(s.sessions, id)
+	}
 	s.mu.Unlock()
 	switch {
 	case id == "":
@@ -289,10 +306,14 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) session(id string) *httpSession {
+// session returns the session with that id, if it is the caller's.
+func (s *Server) session(id string, caller tool.Caller) *httpSession {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.sessions[id]
+	if hs := s.sessions[id]; hs != nil && hs.Caller.Name == caller.Name {
+		return hs
+	}
+	return nil
 }
 
 // enter marks the session as in use until the function it returns is called.

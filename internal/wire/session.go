@@ -5,13 +5,15 @@ import (
 	"sync"
 
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/tool"
 )
 
 // A Session is the server's side of one legacy MCP session: over HTTP what its
 // Mcp-Session-Id stands for, over a stream the connection itself. It is safe for
 // concurrent use.
 type Session struct {
-	ID string // empty on a stream
+	ID     string      // empty on a stream
+	Caller tool.Caller // who opened it; see ServerOptions.Admit
 
 	ctx    context.Context
 	cancel context.CancelFunc

@@ -80,6 +80,7 @@ type Handler interface {
 type Exchange struct {
 	Session *Session    // nil for a request that belongs to none
 	Header  http.Header // nil where the transport is not HTTP
+	Caller  tool.Caller // who sends the request; see ServerOptions.Admit
 	notify  func(method string, params []byte) error
 }
 
