@@ -17,6 +17,9 @@ type Access = access.Access
 // A Refusal is the error of Access.Caller: what a front end answers with.
 type Refusal = access.Refusal
 
+// MetadataPath is where clients of MCP look for what they must know to get a token.
+const MetadataPath = access.MetadataPath
+
 // Access returns what tells the callers of front ends apart. It follows the
 // configuration when that is read again.
 func (g *Gateway) Access() *Access { return g.access }

@@ -37,7 +37,7 @@ func (h *handler) call(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message
 		}
 	}
 	c := tool.Call{
-		Tool: name, Arguments: spans[1].In(params).Join(), Params: params.Join(), Caller: caller,
+		Tool: name, Arguments: spans[1].In(params).Join(), Params: params.Join(), Caller: via(x.Caller),
 		Session: header(x.Header, "X-Tenon-Session"), Task: header(x.Header, "X-Tenon-Task"), Skill: header(x.Header, "X-Tenon-Skill"),
 	}
 	h.meta(&c, x, spans[2].In(params))

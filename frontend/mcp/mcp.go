@@ -60,6 +60,7 @@ func New(gw *tenon.Gateway, o Options) *Server {
 		Stateless: &handler{Server: s, modern: true},
 		Modern:    isModern,
 		Open:      s.open,
+		Admit:     s.admit,
 		MaxBody:   o.MaxBody,
 	})
 	events := gw.Watch(ctx)
@@ -81,7 +82,7 @@ func (s *Server) Close() error {
 // open makes the handler of a new legacy session over HTTP.
 func (s *Server) open(session *wire.Session) wire.Handler {
 	h := &handler{Server: s, name: session.ID}
-	context.AfterFunc(session.Context(), func() { s.gw.EndSession(caller, session.ID) })
+	context.AfterFunc(session.Context(), func() { s.gw.EndSession(via(session.Caller), session.ID) })
 	return h
 }
 
@@ -108,7 +109,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	})
 	s.streams.Store(stream.Session(), nil)
 	defer s.streams.Delete(stream.Session())
-	defer s.gw.EndSession(caller, h.name)
+	defer s.gw.EndSession(via(tool.Caller{}), h.name)
 	defer stream.Close()
 	select {
 	case <-ctx.Done():
@@ -140,6 +141,3 @@ func (s *Server) tell(events <-chan tenon.Event) {
 		})
 	}
 }
-
-// caller is who calls over MCP in this version: whoever reaches the listener.
-var caller = tool.Caller{Via: "mcp"}
