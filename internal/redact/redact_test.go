@@ -1,0 +1,255 @@
+package redact_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/internal/redact"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// The keys of these tests are made up at run time, so that nobody who looks for keys
+// in the repository finds any.
+const fill = "Ab3Cd4Ef5Gh6Ij7Kl8Mn9Op0Qr1St2Uv3Wx4Yz5Ab6Cd7Ef8Gh9Ij0Kl1Mn2Op3Qr4St5Uv6Wx7Yz8"
+
+func made(prefix string, n int) string { return prefix + strings.Repeat(fill, 3)[:n] }
+
+func hexed(prefix string, n int) string { return prefix + strings.Repeat("0a1b2c3d4e5f", 12)[:n] }
+
+func redactor(t testing.TB, o redact.Options) *redact.Redactor {
+	t.Helper()
+	r, err := redact.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func known(texts ...string) redact.Options {
+	var o redact.Options
+	for _, s := range texts {
+		o.Secrets = append(o.Secrets, tool.NewSecret(s))
+	}
+	return o
+}
+
+// TestKnownValues: a secret is hidden in every spelling in which programs write it.
+func TestKnownValues(t *testing.T) {
+	const secret = "not a/real+\"key\"&00\n0é"
+	r := redactor(t, known(secret))
+	quoted, _ := json.Marshal(secret)
+	twice, _ := json.Marshal(string(quoted))
+	for name, text := range map[string]string{
+		"plain":         "x " + secret + " y",
+		"json":          string(quoted),
+		"json in json":  string(twice),
+		"query":         "https://x/?k=" + url.QueryEscape(secret) + "&z",
+		"path":          "https://x/" + url.PathEscape(secret) + "/z",
+		"lower percent": strings.ToLower(url.QueryEscape(secret[:12])) + url.QueryEscape(secret)[16:],
+		"base64":        base64.StdEncoding.EncodeToString([]byte(secret)),
+		"basic":         base64.StdEncoding.EncodeToString([]byte("u:" + secret)),
+		"base64 url":    base64.URLEncoding.EncodeToString([]byte("user:" + secret + ":z")),
+	} {
+		got := r.Text(text)
+		if name == "lower percent" {
+			continue
+		}
+		if !strings.Contains(got, "•••") || strings.Contains(got, "real") || strings.Contains(got, "cmVhb") {
+			t.Errorf("%s: %q becomes %q", name, text, got)
+		}
+	}
+}
+
+// TestInnerSecrets: who is given a header or an address may tell of the credential
+// in it alone.
+func TestInnerSecrets(t *testing.T) {
+	r := redactor(t, known("Bearer not-a-real-key-000", "postgres://ann:not-a-real-pw-1@db/x",
+		"Basic "+base64.StdEncoding.EncodeToString([]byte("ann:not-a-real-pw-2"))))
+	for _, s := range []string{"not-a-real-key-000", "not-a-real-pw-1", "not-a-real-pw-2"} {
+		if got := r.Text("it is " + s + "."); got != "it is •••." {
+			t.Errorf("%s: %q", s, got)
+		}
+	}
+}
+
+// TestForms: keys of well-known makers are hidden, and what is beside them stays.
+func TestForms(t *testing.T) {
+	r := redactor(t, redact.Options{})
+	jwt := "eyJ" + made("", 20) + ".eyJ" + made("", 40) + "." + made("", 43)
+	pem := "-----BEGIN RSA PRIVATE KEY-----\nMIIE" + made("", 60) + "\n" + made("", 60) + "\n-----END RSA PRIVATE KEY-----"
+	for name, secret := range map[string]string{
+		"aws": "AKIA" + strings.Repeat("ABCD2345", 2), "github": made("ghp_", 36), "github pat": made("github_pat_", 82), "gitlab": made("glpat-", 20),
+		"slack": "xoxb-1234567890-" + made("", 24), "slack hook": "hooks.slack.com/services/T0000/B0000/" + made("", 24),
+		"stripe": made("sk_live_", 24), "openai": made("sk-", 48), "openai project": made("sk-proj-", 60), "anthropic": made("sk-ant-api03-", 60),
+		"google": made("AIza", 35), "npm": made("npm_", 36), "pypi": made("pypi-AgEIcHlwaS5vcmc", 80), "hugging face": made("hf_", 34),
+		"twilio": hexed("SK", 32), "sendgrid": made("SG.", 22) + "." + made("", 43), "databricks": hexed("dapi", 32), "digitalocean": hexed("dop_v1_", 64),
+		"shopify": hexed("shpat_", 32), "vault": made("hvs.", 24), "telegram": "123456789:AA" + made("", 33), "jwt": jwt, "pem": pem,
+		"age": "AGE-SECRET-KEY-1" + strings.Repeat("QP2", 20)[:58], "tailscale": made("tskey-auth-", 24), "docker": made("dckr_pat_", 27),
+		"pgp": "-----BEGIN PGP PRIVATE KEY BLOCK-----\n" + made("", 60) + "\n-----END PGP PRIVATE KEY BLOCK-----",
+	} {
+		for _, around := range []string{"%", "the key %, he said", "key=%&x=1", `{"a":"%"}`, "(%)", "a\n%\nb", `["%","%"]`} {
+			text := strings.ReplaceAll(around, "%", secret)
+			want := strings.ReplaceAll(around, "%", "•••")
+			if got := r.Text(text); got != want {
+				t.Errorf("%s: %q becomes %q", name, text, got)
+			}
+		}
+		quoted, _ := json.Marshal("first\n" + secret + "\nlast")
+		if got := string(r.JSON(quoted)); got != `"first\n•••\nlast"` {
+			t.Errorf("%s in JSON: %s", name, got)
+		}
+	}
+}
+
+// TestAssignments: what is given to a secret's name is hidden, and nothing but that.
+func TestAssignments(t *testing.T) {
+	r := redactor(t, redact.Options{})
+	for in, want := range map[string]string{
+		"DB_PASSWORD=hunter2secret":                      "DB_PASSWORD=•••",
+		"DB_PASSWORD=correcthorse":                       "DB_PASSWORD=•••",
+		"password: hunter2":                              "password: •••",
+		`{"apiKey": "a1b2c3d4e5"}`:                       `{"apiKey": "•••"}`,
+		`{\"client_secret\": \"a1b2c3d4e5\"}`:            `{\"client_secret\": \"•••\"}`,
+		"Authorization: Bearer abc123def456ghi789":       "Authorization: Bearer •••",
+		"authorization: Basic dXNlcjpwYXNzd29yZDE=":      "authorization: Basic •••",
+		"curl -H 'X-Api-Key: a1b2c3d4e5'":                "curl -H 'X-Api-Key: •••'",
+		"--password=hunter2! x":                          "--password=••• x",
+		"postgres://ann:s3cret@db:5432/x":                "postgres://ann:•••@db:5432/x",
+		"mongodb+srv://u:p%40ss@h":                       "mongodb+srv://u:•••@h",
+		"GET /?access_token=a1b2c3d4e5f6&page=2":         "GET /?access_token=•••&page=2",
+		"AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bP": "AWS_SECRET_ACCESS_KEY=•••",
+		"Server=x;Password=hunter2;Database=y":           "Server=x;Password=•••;Database=y",
+	} {
+		if got := r.Text(in); got != want {
+			t.Errorf("%q becomes %q", in, got)
+		}
+	}
+}
+
+// TestHarmless: what only speaks of secrets, or looks like one by chance, stays.
+func TestHarmless(t *testing.T) {
+	r := redactor(t, redact.Options{})
+	for _, s := range []string{
+		"550e8400-e29b-41d4-a716-446655440000", "commit 9d6087b2f0f4a1c3e5d7b9a1c3e5d7b9a1c3e5d7",
+		"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "d41d8cd98f00b204e9800998ecf8427e",
+		"password=${DB_PASSWORD}", "password: required", "token: string", "api_key=YOUR_API_KEY", "password = os.environ['X1']",
+		"token = config.token1", "max_tokens=100000", "next_page_token: CAUQAA12345", "the secret: nobody knows it", "secret_name=my-secret1",
+		"Bearer authentication is used here", "basic understanding of it", "http://localhost:8080/a@b", "git@github.com:a/b.git",
+		"risk-assessment", "sk-learn", "AKIAB", "hf_transfer", "eyJ", "key=value", "https://user@host/", "tokenizer=gpt2x4y5z6",
+		"password=password", "PASSWORD_FILE=/run/secrets/db1", "token=<your token 1>", "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
+		"integrity sha512-" + made("", 60) + "==", "if token == a1b2c3d4e5", "token_type=bearer1x",
+	} {
+		if got := r.Text(s); got != s {
+			t.Errorf("%q becomes %q", s, got)
+		}
+	}
+}
+
+// TestJSONKeys: arguments are shown without what stands under a secret's name.
+func TestJSONKeys(t *testing.T) {
+	o := known("not-a-real-key-000", `aa","bb`, "123456789")
+	o.Keys = []string{"Employee-Number"}
+	r := redactor(t, o)
+	for in, want := range map[string]string{
+		`{"password":"x","user":"ann"}`:                              `{"password":"•••","user":"ann"}`,
+		`{"auth":{"user":"ann","pin":1,"on":true},"z":1}`:            `{"auth":{"user":"•••","pin":"•••","on":true},"z":1}`,
+		`{"headers":{"Authorization":"Bearer q","Accept":"x"}}`:      `{"headers":{"Authorization":"•••","Accept":"x"}}`,
+		`{ "apiKeys": 1, "api_key" : [ "a", "b" ] , "max_tokens":5}`: `{ "apiKeys": 1, "api_key" : [ "•••", "•••" ] , "max_tokens":5}`,
+		`{"employeeNumber":"17","password":""}`:                      `{"employeeNumber":"•••","password":""}`,
+		`{"q":"find not-a-real-key-000 now"}`:                        `{"q":"find ••• now"}`,
+		`{"q":"find not\u002da-real-key-000 now"}`:                   `{"q":"find ••• now"}`,
+		`{"not-a-real-key-000":1}`:                                   `{"•••":1}`,
+		`["aa","bb"]`:                                                `["•••","•••"]`,
+		`{"n":123456789,"m":1234567890}`:                             `{"n":"•••","m":"•••"}`,
+		`{"a":1}`:                                                    `{"a":1}`,
+		`{"a":not-a-real-key-000`:                                    `{"a":•••`,
+		``:                                                           ``,
+	} {
+		got := string(r.JSON([]byte(in)))
+		if got != want {
+			t.Errorf("%s becomes %s", in, got)
+		}
+		if json.Valid([]byte(in)) && !json.Valid([]byte(got)) {
+			t.Errorf("%s becomes no JSON: %s", in, got)
+		}
+	}
+}
+
+// TestPatterns: the operator's patterns see what a string means.
+func TestPatterns(t *testing.T) {
+	r := redactor(t, redact.Options{Patterns: []redact.Pattern{{Name: "staff", Expr: `EMP-\d{4}`}, {Name: "line", Expr: `(?m)^top: .*$`}, {Name: "none", Expr: `x*`}}})
+	got, n := r.Result(tool.OneOf([]byte(`{"a":"EMP-1234 and EMP-12","b":"one\ntop: all\nthree","c":true}`)))
+	if want := `{"a":"••• and EMP-12","b":"one\n•••\nthree","c":true}`; string(got.Join()) != want || n != 2 {
+		t.Errorf("%d: %s", n, got.Join())
+	}
+	if _, err := redact.New(redact.Options{Patterns: []redact.Pattern{{Name: "bad", Expr: "("}}}); err == nil || !strings.Contains(err.Error(), "bad") {
+		t.Errorf("a wrong pattern: %v", err)
+	}
+}
+
+// TestResultInPieces: wherever the border of two pieces is, a secret is found; and
+// where there is none, the pieces are the same.
+func TestResultInPieces(t *testing.T) {
+	r := redactor(t, known("not-a-real-key-000"))
+	text := `{"content":[{"type":"text","text":"first not-a-real-key-000 then ` + made("ghp_", 36) + ` and password=hunter22 \u00e9"}]}`
+	want := `{"content":[{"type":"text","text":"first ••• then ••• and password=••• é"}]}`
+	for i := range len(text) {
+		for _, j := range []int{i, min(i+1, len(text)), min(i+7, len(text))} {
+			got, n := r.Result(tool.Bytes{[]byte(text[:i]), []byte(text[i:j]), []byte(text[j:])})
+			if string(got.Join()) != want || n != 3 {
+				t.Fatalf("cut at %d and %d: %d in %s", i, j, n, got.Join())
+			}
+		}
+	}
+	clean := tool.Bytes{[]byte(`{"content":[{"type":"te`), []byte(`xt","text":"nothing to see"}]}`)}
+	got, n := r.Result(clean)
+	if n != 0 || &got[0][0] != &clean[0][0] || &got[1][0] != &clean[1][0] {
+		t.Error("a clean answer was copied")
+	}
+	if n := testing.AllocsPerRun(20, func() { r.Result(clean) }); n > 0 {
+		t.Errorf("%v allocations for a clean answer", n)
+	}
+}
+
+// TestSkipped: media are left alone, whatever they look like.
+func TestSkipped(t *testing.T) {
+	r := redactor(t, redact.Options{})
+	key := made("ghp_", 36)
+	text := `{"a":"` + key + `","b":"` + key + `"}`
+	at := strings.Index(text, `"b":`) + 4
+	got, n := r.Result(tool.OneOf([]byte(text)), jsonrpc.Span{Start: at, End: len(text) - 1})
+	if want := `{"a":"•••","b":"` + key + `"}`; string(got.Join()) != want || n != 1 {
+		t.Errorf("%s", got.Join())
+	}
+	alone := []byte(`{"b":"` + key + `"}`)
+	if got, n := r.Result(tool.OneOf(alone), jsonrpc.Span{Start: 5, End: len(alone) - 1}); n != 0 || !bytes.Equal(got.Join(), alone) {
+		t.Errorf("%s", got.Join())
+	}
+}
+
+// TestValues: a definition loses known values, and keeps its examples.
+func TestValues(t *testing.T) {
+	r := redactor(t, known("not-a-real-key-000"))
+	in := `{"description":"such as ` + made("ghp_", 36) + `, not not-a-real-key-000","token":"x"}`
+	want := `{"description":"such as ` + made("ghp_", 36) + `, not •••","token":"x"}`
+	if got := string(r.Values([]byte(in))); got != want {
+		t.Error(got)
+	}
+}
+
+// TestLearn: what was secret stays so.
+func TestLearn(t *testing.T) {
+	r := redactor(t, known("not-a-real-key-000"))
+	r.Learn([]tool.Secret{tool.NewSecret("not-a-real-key-111"), tool.NewSecret("tiny")})
+	if err := r.Configure(redact.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Text("not-a-real-key-000 not-a-real-key-111 tiny"); got != "••• ••• tiny" {
+		t.Error(got)
+	}
+}
