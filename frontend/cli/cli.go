@@ -70,6 +70,7 @@ type app struct {
 // commonFlags are the flags of all commands.
 type commonFlags struct {
 	config, gateway, output string
+	tokenFile               string
 	session, skill, task    string
 	timeout                 time.Duration
 	verbose                 bool
@@ -106,6 +107,7 @@ func rootCommand(a *app) *cobra.Command {
 	f := root.PersistentFlags()
 	f.StringVar(&a.common.config, "config", "", "configuration: tenon.yaml, a client's mcpServers JSON, or a folder of tools ($TENON_CONFIG)")
 	f.StringVar(&a.common.gateway, "gateway", "", "URL of a running gateway to use instead of opening the pool here ($TENON_GATEWAY)")
+	f.StringVar(&a.common.tokenFile, "token-file", "", "file with the key or token that the gateway wants ($TENON_TOKEN holds it itself)")
 	f.StringVarP(&a.common.output, "output", "o", "text", "form of the answer: text or json")
 	f.StringVar(&a.common.session, "session", "", "session of the calls: holds the state of servers, such as a browser")
 	f.StringVar(&a.common.skill, "skill", "", "skill of the calls")

@@ -55,7 +55,7 @@ func runHandle(ctx context.Context, a *app, o tenon.ReadOptions) error {
 			hint: "name it with --gateway http://127.0.0.1:8400 or $TENON_GATEWAY; tenon serve runs one",
 		}
 	}
-	c, err := rest.NewClient(url)
+	c, err := a.client(url)
 	if err != nil {
 		return err
 	}

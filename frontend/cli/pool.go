@@ -57,7 +57,7 @@ func (p inPlace) Rendered(ctx context.Context, o tenon.ListOptions, f rest.Forma
 // one in this process.
 func (a *app) open(ctx context.Context) (pool, error) {
 	if url := a.gateway(); url != "" {
-		return rest.NewClient(url)
+		return a.client(url)
 	}
 	gw, err := a.openGateway(ctx, a.logger(quiet), false)
 	if err != nil {
@@ -68,6 +68,16 @@ func (a *app) open(ctx context.Context) (pool, error) {
 
 // gateway returns the URL of the gateway to use, or nothing.
 func (a *app) gateway() string { return cmp.Or(a.common.gateway, a.env["TENON_GATEWAY"]) }
+
+// client returns a client of the gateway at a URL, with the credential of the
+// environment or of a file.
+func (a *app) client(url string) (*rest.Client, error) {
+	token, err := a.token()
+	if err != nil {
+		return nil, err
+	}
+	return rest.NewClient(url, token)
+}
 
 // openGateway opens the pool in this process; start starts all its servers.
 func (a *app) openGateway(ctx context.Context, log *slog.Logger, start bool) (*tenon.Gateway, error) {

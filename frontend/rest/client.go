@@ -22,8 +22,9 @@ import (
 // are an *Error where the gateway answered with one, and a *tool.Error where it
 // could not be asked; both have a kind. Close it.
 type Client struct {
-	base string
-	http *http.Client
+	base  string
+	token tool.Secret
+	http  *http.Client
 }
 
 // answerGrace is how much longer than the timeout of a call the client waits for
@@ -31,18 +32,26 @@ type Client struct {
 const answerGrace = 10 * time.Second
 
 // NewClient returns a client of the gateway at a URL such as
-// http://127.0.0.1:8400; that of its REST API or of its MCP endpoint will do.
-func NewClient(gateway string) (*Client, error) {
+// http://127.0.0.1:8400; that of its REST API or of its MCP endpoint will do. The
+// token is sent with each request; the zero one is not.
+func NewClient(gateway string, token tool.Secret) (*Client, error) {
 	u, err := url.Parse(gateway)
+	if err == nil && u.User != nil {
+		return nil, &tool.Error{Kind: tool.Invalid, Text: "the URL of a gateway holds no credential: it would stand in process lists and logs"}
+	}
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, &tool.Error{Kind: tool.Invalid, Text: fmt.Sprintf("%q is not the URL of a gateway, such as http://127.0.0.1:8400", gateway)}
 	}
 	base := strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/")
 	base = strings.TrimSuffix(strings.TrimSuffix(base, "/mcp"), Prefix)
-	return &Client{base: base + Prefix, http: &http.Client{Transport: &http.Transport{
-		// A gateway is on this machine, or behind a tunnel: no proxy stands between.
-		DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
-	}}}, nil
+	return &Client{base: base + Prefix, token: token, http: &http.Client{
+		Transport: &http.Transport{
+			// A gateway is on this machine, or behind a tunnel: no proxy stands between.
+			DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		},
+		// A gateway sends nobody elsewhere, and the credential is for it alone.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
 }
 
 // Close closes the connections that are kept for later requests.
@@ -232,6 +241,9 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]by
 		return nil, err
 	}
 	req.Header.Set("Content-Type", typeJSON)
+	if token := c.token.Reveal(); token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
 	res, err := c.http.Do(req)
 	if err != nil {
 		return nil, c.lost(method, err)

@@ -22,7 +22,7 @@ import (
 
 func newClient(t *testing.T, url string) *rest.Client {
 	t.Helper()
-	c, err := rest.NewClient(url)
+	c, err := rest.NewClient(url, tool.Secret{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestClientURL(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "127.0.0.1:8400", "localhost", "ftp://localhost", "http://", "http://a b"} {
-		if _, err := rest.NewClient(bad); tool.KindOf(err) != tool.Invalid {
+		if _, err := rest.NewClient(bad, tool.Secret{}); tool.KindOf(err) != tool.Invalid {
 			t.Errorf("%q: got %v, want invalid", bad, err)
 		}
 	}
