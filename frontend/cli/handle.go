@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	tenon "github.com/tenon-mcp/tenon"
-	"github.com/tenon-mcp/tenon/frontend/rest"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
