@@ -1,3 +1,581 @@
-// Package approval has a person decide about a call: whoever answers first, once, in time,
-// or it is denied.
+// Package approval has a person decide about a call: whoever answers first, once, in
+// time, or it is denied.
+//
+//	b, err := approval.New(ctx, approval.Options{Store: store, Timeout: 5 * time.Minute})
+//	…
+//	a, err := b.Ask(ctx, approval.Question{CallID: id, Caller: caller, Session: session, Tool: t, Arguments: args})
+//	if err != nil || a.Status != tool.ApprovalApproved {
+//		return refuse(a, err)
+//	}
+//
+// and elsewhere, in the name of a person who has shown that they may:
+//
+//	a, err := b.Decide(ctx, id, tool.Verdict{Approved: true, By: "anna"})
+//
+// A question is bound to who calls, the session, the tool, the rule that wants a
+// person, and the SHA-256 of the exact arguments. Equal ones that wait are one
+// question. It leaves pending once: a decision, its expiry and the end of its call
+// compete in one place, and the store has the last word. It expires by the clock on
+// the wall or by the time that has passed, whichever is first, so that setting the
+// clock gives nobody more time.
+//
+// Allowed once, one call runs on it: the one that waits, else, after a restart or
+// where the caller was to come again, an equal one that comes before it expires.
+// Which call that was is stored before it runs. Allowed for a session or for a
+// pattern, it holds for what Granted says, until the session ends.
+//
+// Nothing here knows who may decide, nor how a person is reached.
 package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// What the options leave open.
+const (
+	DefaultTimeout    = 5 * time.Minute
+	DefaultMaxPending = 100
+)
+
+// storeTimeout bounds what is written for a call that is over.
+const storeTimeout = 10 * time.Second
+
+// Options configures a Broker. Store and NewID must be set.
+type Options struct {
+	Store      Store
+	Timeout    time.Duration // of a question; 0 is DefaultTimeout
+	MaxPending int           // questions that wait at once; 0 is DefaultMaxPending
+	NewID      func() string
+	// Now is the clock on the wall; nil is the system's. Time that passes is always
+	// the system's.
+	Now func() time.Time
+	// Mask hides secrets in the arguments that are shown. Nil hides nothing.
+	Mask func(raw []byte) []byte
+	// Notify takes each approval as it is asked for, and as it leaves pending. It must
+	// return quickly. Nil takes none.
+	Notify func(tool.Approval)
+}
+
+// Errors that Ask and Decide wrap in a *tool.Error.
+var (
+	ErrNotFound = errors.New("no such approval")
+	ErrDecided  = errors.New("the approval is decided already")
+	ErrExpired  = errors.New("the approval has expired")
+	ErrClosed   = errors.New("the gateway is stopping")
+)
+
+// A Question is a call that a person is to decide about.
+type Question struct {
+	CallID         string
+	Caller         tool.Caller
+	Session, Task  string
+	Skill          string
+	IdempotencyKey string // calls with the same one are one call
+	Tool           *tool.Tool
+	Arguments      []byte // exact
+	Rule, Reason   string // of the decision
+	Person         tool.Person
+
+	hash, shown, impact string // made by prepare
+}
+
+// claim says which calls are one: they run on one approval.
+func (q *Question) claim() string {
+	if q.IdempotencyKey != "" {
+		return "key:" + q.IdempotencyKey
+	}
+	return "call:" + q.CallID
+}
+
+// isKey reports whether a claim is that of a call which may come again.
+func isKey(claim string) bool { return strings.HasPrefix(claim, "key:") }
+
+// A Broker holds the questions that wait. It is safe for concurrent use. Close it.
+type Broker struct {
+	o     Options
+	stop  chan struct{} // closed by Close
+	tasks sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	asked  map[string]*question // pending, and settled ones that a call may still run on
+	grants []grant
+}
+
+// A question is an approval on its way. What is not immutable is guarded by
+// Broker.mu.
+type question struct {
+	id       string
+	caller   string // see callerOf; of a restored one its name alone
+	restored bool   // from before a restart
+	// arguments are the exact ones; nil of a restored one, which are not stored.
+	arguments []byte
+	deadline  time.Time
+	timer     *time.Timer
+	inserted  chan struct{} // closed when it is in the store, or failed
+	settled   chan struct{} // closed when it has left pending
+	turn      chan struct{} // has room for the one who settles it
+
+	a         tool.Approval
+	err       error  // why it could not be stored
+	waiting   int    // calls that wait for it, and batches whose calls will
+	reserved  int    // of these, batches
+	asking    bool   // the caller's own person is asked
+	open      bool   // it outlives its calls
+	abandoned bool   // nobody may join any more
+	heard     bool   // a call was told that it was not approved
+	claimed   string // by which call it was used
+}
+
+// New returns a broker, with what the store has of before.
+func New(ctx context.Context, o Options) (*Broker, error) {
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.MaxPending <= 0 {
+		o.MaxPending = DefaultMaxPending
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Mask == nil {
+		o.Mask = func(raw []byte) []byte { return raw }
+	}
+	if o.Notify == nil {
+		o.Notify = func(tool.Approval) {}
+	}
+	b := &Broker{o: o, stop: make(chan struct{}), asked: map[string]*question{}}
+	before, err := o.Store.OpenApprovals(ctx, b.now())
+	if err != nil {
+		return nil, fmt.Errorf("read open approvals: %w", err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, a := range before {
+		b.restore(a)
+	}
+	return b, nil
+}
+
+// maxSkew is how much younger than an approval the clock may be after a restart.
+const maxSkew = time.Minute
+
+// restore takes an approval of before a restart. Nobody knows how much time has
+// really passed: it gets no more than it had when it was asked for.
+func (b *Broker) restore(a tool.Approval) {
+	left := min(a.ExpiresAt.Sub(b.now()), a.ExpiresAt.Sub(a.CreatedAt))
+	if left <= 0 || b.now().Before(a.CreatedAt.Add(-maxSkew)) {
+		return
+	}
+	p := b.newQuestion(a, left)
+	p.caller, p.restored, p.open = a.Caller.Name, true, true
+	close(p.inserted)
+	if a.Status != tool.ApprovalPending {
+		close(p.settled)
+	}
+	b.asked[a.ID] = p
+}
+
+// newQuestion returns the question of an approval; called with the lock held.
+func (b *Broker) newQuestion(a tool.Approval, left time.Duration) *question {
+	p := &question{
+		id: a.ID, a: a, deadline: time.Now().Add(left),
+		inserted: make(chan struct{}), settled: make(chan struct{}), turn: make(chan struct{}, 1),
+	}
+	b.tasks.Add(1)
+	p.timer = time.AfterFunc(left, func() {
+		defer b.tasks.Done()
+		b.expire(p)
+	})
+	return p
+}
+
+func (b *Broker) now() time.Time { return b.o.Now().Round(0) }
+
+// Close ends the waiting of all calls, whose questions stay open for the next start,
+// and waits for what is being stored.
+func (b *Broker) Close() error {
+	b.mu.Lock()
+	if !b.closed {
+		b.closed = true
+		close(b.stop)
+		for _, p := range b.asked {
+			b.disarm(p)
+		}
+	}
+	b.mu.Unlock()
+	b.tasks.Wait()
+	return nil
+}
+
+// disarm stops the timer of a question; called with the lock held.
+func (b *Broker) disarm(p *question) {
+	if p.timer.Stop() {
+		b.tasks.Done()
+	}
+}
+
+// Ask puts a question and waits until it is decided, expires or ctx ends, and returns
+// how it ended. What is returned as approved is for this call alone. Of the error the
+// text is for the model; a *tool.Deferred in its chain leads to a question that stays
+// open.
+func (b *Broker) Ask(ctx context.Context, q Question) (tool.Approval, error) {
+	if err := b.prepare(&q); err != nil {
+		return tool.Approval{}, err
+	}
+	for {
+		p, err := b.join(ctx, &q, false)
+		if err != nil {
+			return tool.Approval{}, err
+		}
+		if err := b.await(ctx, p, &q); err != nil {
+			return b.leave(ctx, p, err), err
+		}
+		a, ours, err := b.take(ctx, p, &q)
+		if ours || err != nil {
+			return a, err
+		}
+		// Another call ran on it: this one is asked for by itself.
+	}
+}
+
+// Reserve puts a question for a call that comes later, so that several are asked
+// together. Whoever asks the same then finds it, decided perhaps. The function that it
+// returns must be called when the call has come, or will not: it may be nil.
+func (b *Broker) Reserve(ctx context.Context, q Question) (release func()) {
+	if b.prepare(&q) != nil {
+		return nil // the call itself will tell
+	}
+	p, err := b.join(ctx, &q, true)
+	if err != nil {
+		return nil
+	}
+	return func() {
+		b.mu.Lock()
+		p.reserved--
+		b.mu.Unlock()
+		b.leave(ctx, p, nil)
+	}
+}
+
+// join returns the question, which waits already or is put now, or was decided for a
+// call like this one.
+func (b *Broker) join(ctx context.Context, q *Question, reserve bool) (*question, error) {
+	p, first, err := b.enter(q, reserve)
+	if err != nil {
+		return nil, err
+	}
+	if first {
+		b.insert(ctx, p)
+	}
+	select {
+	case <-p.inserted:
+	case <-ctx.Done():
+		b.leave(ctx, p, context.Cause(ctx))
+		return nil, context.Cause(ctx)
+	}
+	if p.err != nil {
+		return nil, &tool.Error{Kind: tool.Denied, Err: p.err, Text: "A person has to approve this call, and the question could not be " +
+			"recorded, so nobody was asked. The call was not made. Tell the operator; use another tool, or try again later."}
+	}
+	return p, nil
+}
+
+// enter returns the question of q, and whether it is new.
+func (b *Broker) enter(q *Question, reserve bool) (p *question, first bool, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, false, stopping("")
+	}
+	b.forget()
+	if p = b.find(q); p == nil {
+		if p, err = b.put(q); err != nil {
+			return nil, false, err
+		}
+		first = true
+	}
+	p.waiting++
+	if reserve {
+		p.reserved++
+	}
+	if p.a.CallID == "" {
+		p.a.CallID = q.CallID
+	}
+	return p, first, nil
+}
+
+// put makes a question; called with the lock held.
+func (b *Broker) put(q *Question) (*question, error) {
+	pending := 0
+	for _, p := range b.asked {
+		if p.a.Status == tool.ApprovalPending {
+			pending++
+		}
+	}
+	if pending >= b.o.MaxPending {
+		return nil, &tool.Error{Kind: tool.Denied, Text: fmt.Sprintf("A person has to approve this call, and %d calls wait for that already, "+
+			"which is the limit. The call was not made. Wait for those, or go on without it.", pending)}
+	}
+	now := b.now()
+	p := b.newQuestion(tool.Approval{
+		ID: b.o.NewID(), Status: tool.ApprovalPending, CallID: q.CallID, Caller: q.Caller,
+		Session: q.Session, Task: q.Task, Skill: q.Skill, Server: q.Tool.Server, Tool: q.Tool.Name,
+		Arguments: []byte(q.shown), Hash: q.hash, Rule: q.Rule, Reason: clip(q.Reason, maxReason), Impact: q.impact,
+		CreatedAt: now, ExpiresAt: now.Add(b.o.Timeout),
+	}, b.o.Timeout)
+	p.caller, p.arguments = callerOf(q.Caller), q.Arguments
+	b.asked[p.a.ID] = p
+	return p, nil
+}
+
+// insert stores a new question.
+func (b *Broker) insert(ctx context.Context, p *question) {
+	b.mu.Lock()
+	a := p.a
+	b.mu.Unlock()
+	// Whoever has joined waits for it, so it is not given up with this call.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	err := b.o.Store.InsertApproval(ctx, a)
+	b.mu.Lock()
+	if p.err = err; err != nil {
+		b.drop(p)
+	}
+	b.mu.Unlock()
+	close(p.inserted)
+	if err == nil {
+		b.o.Notify(a)
+	}
+}
+
+// find returns a question that q may join; called with the lock held.
+func (b *Broker) find(q *Question) *question {
+	var found *question
+	for _, p := range b.asked {
+		if !p.is(q) || p.abandoned || p.err != nil {
+			continue
+		}
+		var fits bool
+		switch p.a.Status {
+		case tool.ApprovalPending:
+			fits = !b.over(p)
+		case tool.ApprovalApproved:
+			fits = (p.claimed == "" || p.claimed == q.claim()) && (p.reserved > 0 || !b.over(p))
+		case tool.ApprovalDenied:
+			fits = !p.heard
+		case tool.ApprovalTimeout, tool.ApprovalCanceled:
+		}
+		if fits && (found == nil || p.a.CreatedAt.Before(found.a.CreatedAt)) {
+			found = p
+		}
+	}
+	return found
+}
+
+// is reports whether q is the same question.
+func (p *question) is(q *Question) bool {
+	if p.a.Hash != q.hash || p.a.Server != q.Tool.Server || p.a.Tool != q.Tool.Name || p.a.Rule != q.Rule {
+		return false
+	}
+	if p.restored {
+		return p.caller == q.Caller.Name // its session ended with the gateway of before
+	}
+	return p.caller == callerOf(q.Caller) && p.a.Session == q.Session
+}
+
+// callerOf returns what makes a caller another one.
+func callerOf(c tool.Caller) string {
+	if c.Grant == nil {
+		return c.Name
+	}
+	return c.Name + "\x00" + c.Grant.Key
+}
+
+// await waits until a question is settled. The error says why it is no use to wait
+// longer.
+func (b *Broker) await(ctx context.Context, p *question, q *Question) error {
+	pctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	deferred := make(chan *tool.Deferred, 1)
+	if a, ok := b.mayAsk(p, q); ok {
+		wg.Go(func() {
+			d := b.askPerson(pctx, q.Person, a)
+			b.mu.Lock()
+			p.asking = false
+			b.mu.Unlock()
+			if d != nil {
+				deferred <- d
+			}
+		})
+	}
+	select {
+	case <-p.settled:
+		return nil
+	case d := <-deferred:
+		return &tool.Error{Kind: tool.Denied, Err: d, Text: fmt.Sprintf(
+			"A person has to approve this call (approval %s). Repeat it with the answer.", d.Approval.ID)}
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-b.stop:
+		return stopping(p.id)
+	}
+}
+
+// mayAsk reports whether the person of q is to be asked: not where that of an equal
+// call is being asked.
+func (b *Broker) mayAsk(p *question, q *Question) (tool.Approval, bool) {
+	if q.Person == nil {
+		return tool.Approval{}, false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p.asking || p.a.Status != tool.ApprovalPending {
+		return tool.Approval{}, false
+	}
+	p.asking = true
+	return p.a, true
+}
+
+func stopping(id string) error {
+	text := "A person has to approve this call, and the gateway is stopping. The call was not made."
+	if id != "" {
+		text += " The question stays open as approval " + id + ": repeat the same call once the gateway is back."
+	}
+	return &tool.Error{Kind: tool.Denied, Text: text, Err: ErrClosed}
+}
+
+// askPerson puts a question to the caller's own person. Without an answer it stays
+// open for others.
+func (b *Broker) askPerson(ctx context.Context, person tool.Person, a tool.Approval) *tool.Deferred {
+	v, err := person.Ask(ctx, a)
+	if d, ok := errors.AsType[*tool.Deferred](err); ok {
+		return d
+	}
+	if err == nil && ctx.Err() == nil {
+		_, _ = b.Decide(ctx, a.ID, v) // somebody else was first, or it stays open
+	}
+	return nil
+}
+
+// leave takes a call away from a question, for this reason. A question that nobody
+// waits for any more is canceled, unless it is to outlive its calls.
+func (b *Broker) leave(ctx context.Context, p *question, why error) tool.Approval {
+	_, deferred := errors.AsType[*tool.Deferred](why)
+	b.mu.Lock()
+	p.waiting--
+	p.open = p.open || deferred || b.closed
+	if p.waiting > 0 || p.open || p.a.Status != tool.ApprovalPending {
+		defer b.mu.Unlock()
+		b.tidy(p)
+		return p.a
+	}
+	p.abandoned = true
+	b.mu.Unlock()
+	a, _, _ := b.settle(ctx, p, func(a *tool.Approval) { // it is canceled in memory in any case
+		a.Status, a.Why = tool.ApprovalCanceled, "the call ended before"
+	}, true)
+	return a
+}
+
+// take returns what came of a question for the call of q, and whether it is the
+// answer to that.
+func (b *Broker) take(ctx context.Context, p *question, q *Question) (a tool.Approval, ours bool, err error) {
+	a, first := b.hear(p, q)
+	wide := a.Scope == tool.ScopeSession || a.Scope == tool.ScopePattern
+	switch {
+	case a.Status != tool.ApprovalApproved:
+		return a, true, nil
+	case !first:
+		return a, wide || a.UsedBy == q.CallID, nil
+	}
+	ok, err := b.use(ctx, a.ID, q.CallID)
+	switch {
+	case err != nil:
+		return a, false, &tool.Error{Kind: tool.Denied, Err: err, Text: "A person approved this call, and that could not be recorded, " +
+			"so it was not made. Tell the operator."}
+	case !ok && !wide:
+		return a, false, nil
+	}
+	a.UsedBy = q.CallID
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p.a.UsedBy = q.CallID
+	return a, true, nil
+}
+
+// hear tells the call of q what came of a question, and whether it is the first one
+// to run on it.
+func (b *Broker) hear(p *question, q *Question) (a tool.Approval, first bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p.waiting--
+	a = p.a
+	switch {
+	case a.Status != tool.ApprovalApproved:
+		p.heard = true
+	case p.claimed == "":
+		p.claimed, first = q.claim(), true
+	case p.claimed == q.claim():
+		a.UsedBy = q.CallID // the same call again
+	}
+	b.tidy(p)
+	return a, first
+}
+
+// use stores which call runs on an approval, before it does.
+func (b *Broker) use(ctx context.Context, id, call string) (bool, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	return b.o.Store.UseApproval(ctx, id, call)
+}
+
+// over reports whether the time of a question has passed.
+func (b *Broker) over(p *question) bool {
+	return !b.now().Before(p.a.ExpiresAt) || !time.Now().Before(p.deadline)
+}
+
+// tidy drops a question that no call can run on any more; called with the lock held.
+func (b *Broker) tidy(p *question) {
+	if p.waiting > 0 {
+		return
+	}
+	switch p.a.Status {
+	case tool.ApprovalPending:
+		return
+	case tool.ApprovalApproved:
+		if wide := p.a.Scope != tool.ScopeOnce; !wide && (p.claimed == "" || isKey(p.claimed)) && !b.over(p) {
+			return
+		}
+	case tool.ApprovalDenied:
+		if !p.heard && !b.over(p) {
+			return
+		}
+	case tool.ApprovalTimeout, tool.ApprovalCanceled:
+	}
+	b.drop(p)
+}
+
+// forget drops what no call can run on any more; called with the lock held.
+func (b *Broker) forget() {
+	for _, p := range b.asked {
+		b.tidy(p)
+	}
+	b.grants = slices.DeleteFunc(b.grants, func(g grant) bool { return g.over(b.now()) })
+}
+
+// drop forgets a question; called with the lock held.
+func (b *Broker) drop(p *question) {
+	b.disarm(p)
+	delete(b.asked, p.id)
+}
