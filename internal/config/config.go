@@ -66,6 +66,12 @@ type Source struct {
 	// CheckAddress tells what is wrong with an address of a content rule, in words
 	// that read on after it; nil leaves them unchecked.
 	CheckAddress func(pattern string) error
+	// CheckParameter tells what is wrong with a rule for an argument, and
+	// CheckReadOnlyFor with an expression that says when a tool only reads; nil
+	// leaves them unchecked. An error with a method Place() int says where in the
+	// expression the mistake is.
+	CheckParameter   func(r ParameterRule) error
+	CheckReadOnlyFor func(expression string) error
 }
 
 // A Config is all that the files say, validated, with the defaults filled in.
@@ -192,6 +198,8 @@ const (
 func defaults() (Config, Server) {
 	cfg := Config{
 		FailSilently: true,
+		Policy:       Policy{Mode: tool.ModeNormal, BlockHighRisk: true, AllowNotification: true},
+		Skills:       Skills{BuiltIn: true},
 		Gateway: Gateway{
 			Listen:          "127.0.0.1:8400",
 			MaxBodyBytes:    64 << 20,

@@ -65,6 +65,7 @@ func TestManualKeys(t *testing.T) {
 		"Content rules": "version: 1\ncontent_rules: {a: {addresses: [a.example], " + unknown + "}}\n",
 		"Gateway":       "version: 1\ngateway: {" + unknown + "}\n",
 		"Store":         "version: 1\nstore: {" + unknown + "}\n",
+		"Skills":        "version: 1\nskills: {" + unknown + "}\n",
 		"Policy":        "version: 1\npolicy: {" + unknown + "}\n",
 		"Limits":        "version: 1\npolicy: {limits: [{per: all, calls: 1, " + unknown + "}]}\n",
 	}

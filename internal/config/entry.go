@@ -117,6 +117,7 @@ func (e *entry) life(o *object) {
 	o.integer("retries", 0, 100, &e.server.Retries)
 	o.duration("retry_delay", 0, 10*time.Minute, &e.server.RetryDelay)
 	o.boolean("required", &e.server.Required)
+	o.boolean("trust_annotations", &e.server.TrustAnnotations)
 	o.duration("timeout", time.Millisecond, maxTimeout, &e.server.Timeout)
 	o.duration("idle_timeout", 0, maxIdle, &e.server.IdleTimeout)
 	e.server.MaxConcurrent = concurrent(e.server.Isolation)

@@ -24,6 +24,7 @@ func Load(src Source) (*Config, error) {
 		files:        files{env: environ(src.Env), secrets: make(map[string]bool), noted: make(map[string]bool)},
 		bundled:      src.Bundled,
 		builtInRules: src.Rules, checkAddress: src.CheckAddress,
+		checkParameter: src.CheckParameter, checkReadOnlyFor: src.CheckReadOnlyFor,
 		names: make(map[string]*source.Node),
 	}
 	l.cfg, _ = defaults()
@@ -40,12 +41,16 @@ type loader struct {
 	bundled      []string
 	builtInRules []string
 	checkAddress func(string) error
-	cfg          Config
-	entries      []*entry
-	names        map[string]*source.Node // the first entry of each name
-	warnings     []source.Mistake
-	patterns     []located // for checks when all servers are known
-	timeouts     []limited // for checks when the gateway's limits are known
+
+	checkParameter   func(ParameterRule) error
+	checkReadOnlyFor func(string) error
+
+	cfg      Config
+	entries  []*entry
+	names    map[string]*source.Node // the first entry of each name
+	warnings []source.Mistake
+	patterns []located // for checks when all servers are known
+	timeouts []limited // for checks when the gateway's limits are known
 }
 
 type located struct {

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/glob"
@@ -21,6 +23,9 @@ type ToolRule struct {
 	RiskLevel       *tool.RiskLevel
 	MaxResultChars  *int
 	SearchHint      *string
+	ReadOnlyFor     *string // an expression
+	Labels          *[]tool.Label
+	Spend           *float64
 	Timeout         *time.Duration
 }
 
@@ -44,13 +49,42 @@ func (r ToolRule) Apply(m tool.Meta) tool.Meta {
 	set(&m.MaxResultChars, r.MaxResultChars)
 	set(&m.SearchHint, r.SearchHint)
 	set(&m.Timeout, r.Timeout)
+	set(&m.ReadOnlyFor, r.ReadOnlyFor)
+	set(&m.Labels, r.Labels)
+	set(&m.Spend, r.Spend)
 	m.Registered = m.Registered || r.declares()
 	return m
 }
 
 func (r ToolRule) declares() bool {
 	return r.ReadOnly != nil || r.ConcurrencySafe != nil || r.Destructive != nil || r.Idempotent != nil ||
-		r.Notification != nil || r.SideEffect != nil || r.RiskLevel != nil
+		r.Notification != nil || r.SideEffect != nil || r.RiskLevel != nil || r.ReadOnlyFor != nil
+}
+
+// ruleOnData reads the keys that say what a tool does with data, and when.
+func (s sections) ruleOnData(o *object, r *ToolRule) {
+	optional(o, "is_read_only_for_input", &r.ReadOnlyFor, o.text)
+	if r.ReadOnlyFor != nil && s.checkReadOnlyFor != nil {
+		if err := s.checkReadOnlyFor(*r.ReadOnlyFor); err != nil {
+			s.wrongRule(o, o.at("is_read_only_for_input"), "is_read_only_for_input", err)
+		}
+	}
+	optional(o, "labels", &r.Labels, func(key string, dst *[]tool.Label) {
+		*dst = []tool.Label{}
+		known := words(string(tool.LabelPrivate), string(tool.LabelUntrusted), string(tool.LabelEgress))
+		for _, n := range o.list(key) {
+			text, ok := o.scalar(n)
+			switch {
+			case !ok:
+			case known[text] == "":
+				o.fail(n, fmt.Sprintf("labels wants private, untrusted and egress, and holds %s", quoteOf(n, text)), "")
+			case !slices.Contains(*dst, tool.Label(text)):
+				*dst = append(*dst, tool.Label(text))
+			}
+		}
+	})
+	const most = 1e9
+	optional(o, "spend", &r.Spend, func(key string, dst *float64) { o.number(key, 0, most, dst) })
 }
 
 func set[T any](dst, src *T) {

@@ -40,6 +40,9 @@ type Server struct {
 	IdleTimeout  time.Duration `json:"idle_timeout,omitempty"` // stop after so long without a call; 0 is never
 	InProcess    bool          `json:"in_process,omitempty"`   // run a bundled server inside this process
 
+	// TrustAnnotations lets what the server says of its tools make them laxer too.
+	TrustAnnotations bool `json:"trust_annotations,omitempty"`
+
 	MaxConcurrent int `json:"-"` // calls that run at once; 0 is no limit
 	MaxQueue      int `json:"-"` // calls that wait for that; 0 is none
 

@@ -272,3 +272,6 @@ func celValue(v any) (any, error) {
 	}
 	return v, nil
 }
+
+// Place returns the offset of the mistake in the expression.
+func (e *ExpressionError) Place() int { return e.Offset }
