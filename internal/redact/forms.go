@@ -28,10 +28,11 @@ func tokens() []token {
 		{prefix: "ABSK", in: is64, min: 100, glued: true},
 		{prefix: "CFPAT-", in: isURL64, min: 40},                   // Contentful
 		{prefix: "dapi", in: isHex, min: 32, max: 34, mixed: true}, // Databricks
+		{prefix: "SWMTKN-1-", in: isURL64, min: 50},                // Docker
 		{prefix: "dop_v1_", in: isHex, min: 64, max: 64},           // DigitalOcean
 		{prefix: "doo_v1_", in: isHex, min: 64, max: 64},
 		{prefix: "dor_v1_", in: isHex, min: 64, max: 64},
-		{prefix: "dckr_pat_", in: isURL64, min: 20}, // Docker
+		{prefix: "dckr_pat_", in: isURL64, min: 20},
 		{prefix: "dckr_oat_", in: isURL64, min: 20},
 		{prefix: "dp.pt.", in: isAlnum, min: 40}, // Doppler
 		{prefix: "dt0c01.", in: dots, min: 60},   // Dynatrace

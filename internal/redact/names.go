@@ -205,7 +205,7 @@ func isPlaceholder(s string) bool {
 // more frequent than secrets: what is an expression, a path, a word or a sentence is
 // none.
 func plausible(v string, password, variable bool) bool {
-	if len(v) < least || isPlaceholder(v) || strings.Contains(v, "://") {
+	if len(v) < least || isPlaceholder(v) || strings.Contains(v, "://") || strings.HasPrefix(v, "urn:") {
 		return false
 	}
 	if v[0] == '/' || v[0] == '.' || v[0] == '~' || v[0] == '-' {
@@ -218,7 +218,7 @@ func plausible(v string, password, variable bool) bool {
 			digits++
 		case isUpper(c) || isLower(c):
 			letters++
-		case c == ' ':
+		case c == ' ' || c >= 0x80:
 			return false
 		case c != '_' && c != '-' && c != '.':
 			signs++
