@@ -2,6 +2,7 @@ package tenon
 
 import (
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 
@@ -49,9 +50,29 @@ func openAccess(cfg *config.Config, o Options, secrets *redact.Redactor) *access
 	return access.New(a)
 }
 
+// follow makes a the access of another configuration.
+func follow(a *access.Access, old, now *config.Config, o Options) {
+	if !reflect.DeepEqual(old.Auth, now.Auth) {
+		a.Configure(accessOptions(now, o))
+	}
+}
+
 // accessOptions returns what a configuration says of who may call.
 func accessOptions(cfg *config.Config, o Options) access.Options {
-	return access.Options{Keys: keysPath(cfg, o.Env), Required: cfg.Auth.Required, Logger: o.Logger}
+	out := access.Options{Keys: keysPath(cfg, o.Env), Required: cfg.Auth.Required, Logger: o.Logger}
+	if p := cfg.Auth.OIDC; p != nil {
+		grants := make([]access.ClaimGrant, len(p.Grants))
+		for i, g := range p.Grants {
+			grants[i] = access.ClaimGrant{Claim: g.Claim, Values: g.Values, Scope: access.Scope{
+				Mode: g.Mode, Skills: g.Skills, Limits: g.Limits, Elicit: g.Elicit, Approver: g.Approver, Caller: g.Caller,
+			}}
+		}
+		out.OIDC = &access.OIDC{
+			Issuer: p.Issuer, Audience: p.Audience, Resource: p.Resource, Algorithms: p.Algorithms,
+			ClockSkew: p.ClockSkew, Timeout: p.Timeout, Grants: grants,
+		}
+	}
+	return out
 }
 
 // keysPath returns where the file of keys is; nothing where there is no place for it.

@@ -69,6 +69,9 @@ func swap(g *Gateway, p *pool) (changed bool) {
 	old := g.pool.Swap(p)
 	p.admission.Configure(limits(p.cfg))
 	g.memory.nameRecalled(p.members)
+	if old != nil {
+		follow(g.access, old.cfg, p.cfg, g.o)
+	}
 	return old != nil && !sameOffer(old.catalog.Snapshot(), p.catalog.Snapshot())
 }
 

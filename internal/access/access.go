@@ -78,13 +78,17 @@ func New(o Options) *Access {
 	return a
 }
 
-// Configure takes other options, but for the logger, from the next request on.
+// Configure takes other options from the next request on, but for the logger and
+// the approver's token.
 func (a *Access) Configure(o Options) {
 	s := &settings{required: o.Required}
+	if old := a.settings.Load(); old != nil {
+		s.approver = old.approver
+	}
 	if o.Keys != "" {
 		s.keys = openTable(o.Keys, a.log)
 	}
-	if token := o.Approver.Reveal(); token != "" {
+	if token := o.Approver.Reveal(); token != "" && s.approver == nil {
 		sum := sha256.Sum256([]byte(token))
 		s.approver = &sum
 	}

@@ -1,9 +1,46 @@
 package config
 
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/source"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
 // Auth is the section `auth:`, who may call.
 type Auth struct {
 	Required bool   // local callers need a credential too
 	Keys     string // absolute path of the file of keys; empty is the one in the user's state folder
+	OIDC     *OIDC  // nil trusts no identity provider
+}
+
+// OIDC is the identity provider whose tokens count. What is zero is left to those
+// who check tokens.
+type OIDC struct {
+	Issuer     string
+	Audience   []string
+	Resource   string
+	Algorithms []string
+	ClockSkew  time.Duration // below 0 is none
+	Timeout    time.Duration
+	Grants     []ClaimGrant
+}
+
+// A ClaimGrant is what tokens allow of which a claim has one of some values.
+type ClaimGrant struct {
+	Claim    string
+	Values   []string
+	Mode     tool.Mode
+	Skills   []string
+	Limits   string
+	Elicit   bool
+	Approver bool
+	Caller   bool
 }
 
 // auth reads the section of that name.
@@ -22,5 +59,118 @@ func (g guards) auth(o *object) {
 	if a.Keys != "" {
 		a.Keys = under(g.doc.dir(), a.Keys)
 	}
+	if at := in.key("oidc"); at != nil {
+		a.OIDC = g.oidc(newObject(at, in.ex, in.to))
+	}
 	in.refuse()
+}
+
+// asymmetric are the signatures that a token may have. Who can check one of the
+// others can make it.
+var asymmetric = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
+
+// oidc reads the section of that name in `auth:`.
+func (guards) oidc(in *object) *OIDC {
+	p := &OIDC{}
+	in.secureURL("issuer", &p.Issuer)
+	in.oneOrMore("audience", &p.Audience)
+	in.secureURL("resource", &p.Resource)
+	for _, need := range []struct{ key, why string }{
+		{"issuer", "the URL of the identity provider, as its tokens name it"},
+		{"audience", "what the tokens are made for: without it, one for any other program of the same provider would do"},
+	} {
+		if !in.has(need.key) {
+			in.fail(in.n, "oidc wants "+need.key, need.why)
+		}
+	}
+	for _, at := range in.list("algorithms") {
+		word, ok := in.scalar(at)
+		if ok && !slices.Contains(asymmetric, word) {
+			in.fail(at, fmt.Sprintf("%s is no signature that a token may have", quoteOf(at, word)), "possible: "+strings.Join(asymmetric, ", "))
+		}
+		p.Algorithms = append(p.Algorithms, word)
+	}
+	if in.has("clock_skew") {
+		in.duration("clock_skew", 0, 5*time.Minute, &p.ClockSkew)
+		if p.ClockSkew == 0 {
+			p.ClockSkew = -1
+		}
+	}
+	in.duration("timeout", 100*time.Millisecond, time.Minute, &p.Timeout)
+	for _, at := range in.list("grants") {
+		p.Grants = append(p.Grants, claimGrant(newObject(at, in.ex, in.to)))
+	}
+	if at := in.seen["grants"]; at != nil && len(p.Grants) == 0 {
+		in.fail(at, "grants is empty", "leave it out where every valid token may call tools")
+	}
+	in.refuse()
+	return p
+}
+
+// claimGrant reads one entry of `grants:`.
+func claimGrant(in *object) ClaimGrant {
+	g := ClaimGrant{Caller: true}
+	in.text("claim", &g.Claim)
+	in.oneOrMore("is", &g.Values)
+	if !in.has("claim") || !in.has("is") {
+		in.fail(in.n, "a grant wants claim and is", "such as {claim: roles, is: sre, mode: normal}")
+	}
+	modes := make([]string, 0, len(tool.Modes()))
+	for _, m := range tool.Modes() {
+		modes = append(modes, string(m))
+	}
+	var mode string
+	in.enum("mode", words(modes...), modes, &mode)
+	g.Mode = tool.Mode(mode)
+	in.oneOrMore("skills", &g.Skills)
+	in.text("limits", &g.Limits)
+	in.boolean("elicit", &g.Elicit)
+	in.boolean("approver", &g.Approver)
+	in.boolean("caller", &g.Caller)
+	if !g.Caller && !g.Approver {
+		in.fail(in.n, "a grant of neither caller nor approver allows nothing", "leave the entry out: a token that none fits is refused")
+	}
+	in.refuse()
+	return g
+}
+
+// oneOrMore reads a text, or a list of texts. None may be empty.
+func (o *object) oneOrMore(name string, dst *[]string) {
+	n := o.key(name)
+	if n == nil {
+		return
+	}
+	items := []*source.Node{n}
+	if n.Kind == source.List {
+		items = n.Items
+	}
+	if len(items) == 0 {
+		o.fail(n, name+" is empty", "")
+	}
+	for _, at := range items {
+		text, ok := o.scalar(at)
+		if ok && strings.TrimSpace(text) == "" {
+			o.fail(at, name+" holds an empty text", "")
+		}
+		*dst = append(*dst, text)
+	}
+}
+
+// secureURL reads an address that nobody on the way can listen to: of HTTPS, or on
+// this machine.
+func (o *object) secureURL(name string, dst *string) {
+	o.text(name, dst)
+	n := o.seen[name]
+	if n == nil || *dst == "" {
+		return
+	}
+	u, err := url.Parse(*dst)
+	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		o.fail(n, fmt.Sprintf("%s wants a URL such as https://id.example.com, and holds %s", name, quoteOf(n, *dst)), "")
+		return
+	}
+	ip := net.ParseIP(u.Hostname())
+	if u.Scheme != "https" && (u.Scheme != "http" || u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())) {
+		o.fail(n, name+" must be an address of https", "http would let whoever is on the way forge every token; it is for this machine alone")
+	}
 }
