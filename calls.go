@@ -10,6 +10,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/batch"
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/config"
+	"github.com/tenon-mcp/tenon/internal/policy"
 	"github.com/tenon-mcp/tenon/internal/record"
 	"github.com/tenon-mcp/tenon/internal/rules"
 	"github.com/tenon-mcp/tenon/internal/upstream"
@@ -71,10 +72,10 @@ type pipeline struct {
 }
 
 // newPipeline returns the pipeline of these stages.
-func newPipeline(a config.Admission, o call.Options) pipeline {
+func newPipeline(a config.Admission, v view, o call.Options) pipeline {
 	run := call.New(o)
 	side := batch.New(batch.Options{
-		Catalog: o.Catalog, Run: run, Refuse: call.Refuser(o), MaxParallel: a.MaxParallel, MaxCalls: a.MaxBatch,
+		Catalog: v, Run: run, Refuse: call.Refuser(o), MaxParallel: a.MaxParallel, MaxCalls: a.MaxBatch,
 	})
 	return pipeline{run: run, batch: side, admission: o.Admission}
 }
@@ -107,15 +108,11 @@ func limits(cfg *config.Config) (admission.Limits, func(server string) admission
 // send carries a call to its server.
 func (v view) send(ctx context.Context, r *call.Request, params []byte) (tool.Bytes, error) {
 	if r.Target == v.long.tool {
-		return v.readResult(ctx, r.Caller, params)
-	}
-	session := r.Session
-	if session == "" {
-		session = r.Task // a run that names only its task is a session too
+		return v.readResult(ctx, r, params)
 	}
 	return v.byName[r.Target.Server].server.Call(ctx, upstream.Call{
 		Params: params, Name: r.Target.Name, Task: r.Task,
-		Key:      upstream.Key{Caller: r.Caller.Name, Session: session},
+		Key:      upstream.Key{Caller: r.Caller.Name, Session: r.SessionName()},
 		Progress: r.ProgressFunc(), Notes: r,
 	})
 }
@@ -181,7 +178,7 @@ func (g *Gateway) CallRecord(id string) (CallRecord, bool) {
 	return callRecord(e), ok
 }
 
-// view is a pool as the pipeline sees it.
+// view is a pool as the pipeline sees it, whoever calls.
 type view struct {
 	*Gateway
 	*pool
@@ -202,11 +199,15 @@ func (v view) Await(ctx context.Context, server string) error {
 	return context.Cause(ctx)
 }
 
-func (v view) Find(id tool.ID) (*tool.Tool, bool) {
+func (v view) Find(id tool.ID) (*tool.Tool, *tool.Decision) {
 	if own := v.long.tool; own.ID == id {
-		return own, true
+		return own, nil
 	}
-	return v.catalog.Snapshot().Find(id)
+	if v.Blacklisted(id) {
+		return nil, &tool.Decision{Behavior: tool.Deny, ReasonType: policy.Blacklist}
+	}
+	t, _ := v.catalog.Snapshot().Find(id)
+	return t, nil
 }
 
 func (v view) WithName(name string) []*tool.Tool {
@@ -218,8 +219,3 @@ func (v view) WithName(name string) []*tool.Tool {
 }
 
 func (v view) Blacklisted(id tool.ID) bool { return v.catalog.Snapshot().Blacklisted(id) }
-
-func (v view) Near(server, name string) ([]string, []tool.ID) {
-	s := v.catalog.Snapshot()
-	return s.NearServers(server, 3), s.NearTools(server, name, 5)
-}

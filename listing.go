@@ -3,11 +3,14 @@ package tenon
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/catalog"
+	"github.com/tenon-mcp/tenon/internal/policy"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -17,6 +20,7 @@ const listingWait = 15 * time.Second
 
 // ListOptions narrow a listing.
 type ListOptions struct {
+	Scope         // who looks
 	Server string // only this one; empty is all
 }
 
@@ -24,9 +28,14 @@ type ListOptions struct {
 // starts the servers that have not been started, and waits at most 15 s for
 // those that are starting. A server that failed is in the list, with the reason.
 // The error is a *tool.Error of kind NotFound for a server that is not
-// configured, or the cause of ctx.
+// configured, of kind Invalid or Denied for a scope that is not possible, or the
+// cause of ctx.
 func (g *Gateway) Tools(ctx context.Context, o ListOptions) (tool.Listing, error) {
 	p := g.pool.Load()
+	sees, err := view{g, p}.as(o.subject())
+	if err != nil {
+		return tool.Listing{}, err
+	}
 	members := p.members
 	if o.Server != "" {
 		m := p.byName[o.Server]
@@ -44,9 +53,7 @@ func (g *Gateway) Tools(ctx context.Context, o ListOptions) (tool.Listing, error
 	for _, m := range members {
 		st := m.status()
 		tools, _ := snap.Server(m.name)
-		if tools == nil {
-			tools = []tool.Tool{}
-		}
+		tools = sees.show(tools)
 		out.Servers = append(out.Servers, tool.ServerTools{
 			Name: m.name, State: st.State, Error: stateError(st), RememberedAt: st.RememberedAt, Tools: tools,
 		})
@@ -110,39 +117,76 @@ type Match struct {
 	Score       float64 `json:"score"` // comparable within one search only
 }
 
-// Find returns the tools that have most in common with words, best first, and at
-// most limit of them. It waits for servers as Tools does.
-func (g *Gateway) Find(ctx context.Context, words string, limit int) ([]Match, error) {
+// FindOptions say what to search for.
+type FindOptions struct {
+	Scope // who looks
+	Words string
+	Limit int // how many to give at most; 0 is all
+}
+
+// Find returns the tools that have most in common with words, best first. It waits
+// for servers, and fails, as Tools does.
+func (g *Gateway) Find(ctx context.Context, o FindOptions) ([]Match, error) {
 	p := g.pool.Load()
+	sees, err := view{g, p}.as(o.subject())
+	if err != nil {
+		return nil, err
+	}
 	settle(ctx, p.members)
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	hits := p.catalog.Snapshot().Search(words, limit)
-	out := make([]Match, len(hits))
-	for i, h := range hits {
-		out[i] = Match{h.Tool.Server, h.Tool.Name, h.Tool.Title, h.Tool.Description, h.Score}
+	out := []Match{}
+	for _, h := range p.catalog.Snapshot().Search(o.Words, 0) {
+		if o.Limit > 0 && len(out) == o.Limit {
+			break
+		}
+		if !sees.hides(h.Tool) {
+			out = append(out, Match{h.Tool.Server, h.Tool.Name, h.Tool.Title, h.Tool.Description, h.Score})
+		}
 	}
 	return out, nil
 }
 
-// An Offer is all that the pool offers at one moment, under flat names of the
-// form server__tool, as protocols without servers need them. It never changes.
+// An Offer is all that the pool offers to somebody at one moment, under flat names
+// of the form server__tool, as protocols without servers need them. It never
+// changes, and equal offers are the same one.
 type Offer struct {
-	snap       *catalog.Snapshot
+	*look
 	own        *tool.Tool // reads long results
 	remembered string     // names of servers, each on a line
 }
 
-// Offer returns the offer as it is now, after waiting for servers as Tools does.
-func (g *Gateway) Offer(ctx context.Context) (Offer, error) {
+// Offer returns the offer as it is now, after waiting for servers, and fails, as
+// Tools does.
+func (g *Gateway) Offer(ctx context.Context, s Scope) (Offer, error) {
 	settle(ctx, g.pool.Load().members)
-	return g.Offered(), context.Cause(ctx)
+	if err := context.Cause(ctx); err != nil {
+		return Offer{}, err
+	}
+	return g.Offered(s)
 }
 
 // Offered returns the offer as it is now, without waiting for anything.
-func (g *Gateway) Offered() Offer {
-	return Offer{g.pool.Load().catalog.Snapshot(), g.long.tool, g.memory.recalledNames()}
+func (g *Gateway) Offered(s Scope) (Offer, error) {
+	sees, err := view{g, g.pool.Load()}.as(s.subject())
+	if err != nil {
+		return Offer{}, err
+	}
+	return Offer{sees.look(), g.long.tool, g.memory.recalledNames()}, nil
+}
+
+// Named returns the server and the name of a tool with this flat name, whoever may
+// use it: the call of a tool that is not allowed is denied as such.
+func (g *Gateway) Named(flat string) (tool.ID, bool) {
+	if flat == g.long.tool.Name {
+		return g.long.tool.ID, true
+	}
+	t, ok := g.pool.Load().catalog.Snapshot().Alias(flat)
+	if !ok {
+		return tool.ID{}, false
+	}
+	return t.ID, true
 }
 
 // Remembered returns the names of the servers whose tools in the offer are those
@@ -158,7 +202,7 @@ func (o Offer) Remembered() []string {
 // configuration, and at last for the one that reads long results, where there can
 // be any. It is a range function.
 func (o Offer) All(yield func(name string, t *tool.Tool) bool) {
-	for _, t := range o.snap.Tools() {
+	for _, t := range o.tools {
 		if !yield(o.snap.AliasOf(t), t) {
 			return
 		}
@@ -168,10 +212,50 @@ func (o Offer) All(yield func(name string, t *tool.Tool) bool) {
 	}
 }
 
-// Lookup returns the tool of a flat name.
-func (o Offer) Lookup(name string) (*tool.Tool, bool) {
-	if name == o.own.Name {
-		return o.own, true
+// A look is what some callers see of a snapshot.
+type look struct {
+	snap  *catalog.Snapshot
+	stops *[]Stop
+	tools []*tool.Tool
+}
+
+// looks are the looks of a pool that are the latest for each scope.
+type looks struct {
+	views     sync.Map // *policy.Profile → *scoped
+	viewCount atomic.Int64
+
+	looksMu sync.Mutex
+	latest  map[*policy.Scope]*look
+}
+
+// look returns what these callers see now. While that is the same it is the same
+// one.
+func (s *scoped) look() *look {
+	snap, stops := s.catalog.Snapshot(), s.stops.set.Load()
+	scope := s.profile.Scope()
+	s.looksMu.Lock()
+	defer s.looksMu.Unlock()
+	if l := s.latest[scope]; l != nil && l.snap == snap && l.stops == stops {
+		return l
 	}
-	return o.snap.Alias(name)
+	if len(s.latest) >= maxScoped || s.latest == nil {
+		s.latest = map[*policy.Scope]*look{}
+	}
+	l := &look{snap: snap, stops: stops, tools: snap.Tools()}
+	if i := slices.IndexFunc(l.tools, s.hides); i >= 0 {
+		l.tools = slices.DeleteFunc(slices.Clone(l.tools), s.hides)
+	}
+	s.latest[scope] = l
+	return l
+}
+
+// show returns those of a server's tools that these callers see.
+func (s *scoped) show(tools []tool.Tool) []tool.Tool {
+	out := make([]tool.Tool, 0, len(tools))
+	for i := range tools {
+		if !s.hides(&tools[i]) {
+			out = append(out, tools[i])
+		}
+	}
+	return out
 }

@@ -13,7 +13,10 @@ import (
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/catalog"
 	"github.com/tenon-mcp/tenon/internal/config"
+	"github.com/tenon-mcp/tenon/internal/policy"
+	"github.com/tenon-mcp/tenon/internal/quota"
 	"github.com/tenon-mcp/tenon/internal/record"
+	"github.com/tenon-mcp/tenon/tool"
 )
 
 // A pool is what one configuration makes: its servers, what they offer, and the
@@ -25,6 +28,8 @@ type pool struct {
 	catalog *catalog.Catalog
 	members []*member // in the order of the configuration
 	byName  map[string]*member
+	policy  *policy.Policy
+	looks
 	pipeline
 	inUse
 }
@@ -40,14 +45,18 @@ func newPool(g *Gateway, cfg *config.Config, old *pool) (*pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pool{cfg: cfg, byName: map[string]*member{}, inUse: newInUse()}
+	rules, err := policyOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	p := &pool{cfg: cfg, byName: map[string]*member{}, policy: rules, inUse: newInUse()}
 	if err := (maker{g, p}).fill(old); err != nil {
 		return nil, errors.Join(err, closeAll(p.without(old)))
 	}
 	v := view{g, p}
-	p.pipeline = newPipeline(cfg.Gateway.Admission, v.enduring(call.Options{
-		Admission: admissionOf(cfg, old),
-		Catalog:   v, Send: v.send, Record: v.keep, NewID: record.NewID,
+	p.pipeline = newPipeline(cfg.Gateway.Admission, v, v.enduring(call.Options{
+		Admission: admissionOf(cfg, old), Authority: authority{v}, Quota: g.quota,
+		Send: v.send, Record: v.keep, NewID: record.NewID,
 		Check:   newSchemas(g.log).check,
 		Timeout: cfg.Gateway.CallTimeout, MaxTimeout: cfg.Gateway.MaxCallTimeout, Logger: g.log,
 		Mask: g.secrets.JSON, Rules: content, Keeper: keeper{g}, Ledger: g.ledger, Fallbacks: standIns,
@@ -68,11 +77,12 @@ func swap(g *Gateway, p *pool) (changed bool) {
 	}
 	old := g.pool.Swap(p)
 	p.admission.Configure(limits(p.cfg))
+	g.quota.Configure(quotas(p.cfg))
 	g.memory.nameRecalled(p.members)
 	if old != nil {
 		follow(g.access, old.cfg, p.cfg, g.o)
 	}
-	return old != nil && !sameOffer(old.catalog.Snapshot(), p.catalog.Snapshot())
+	return old != nil && (!sameOffer(old.catalog.Snapshot(), p.catalog.Snapshot()) || !samePolicy(old.cfg, p.cfg))
 }
 
 // sameOffer reports whether two snapshots offer the same list, byte for byte.
@@ -82,11 +92,35 @@ func sameOffer(a, b *catalog.Snapshot) bool {
 		return false
 	}
 	for i := range x {
-		if a.AliasOf(x[i]) != b.AliasOf(y[i]) || string(x[i].Raw) != string(y[i].Raw) {
+		if a.AliasOf(x[i]) != b.AliasOf(y[i]) || string(x[i].Raw) != string(y[i].Raw) || !sameSafety(x[i], y[i]) {
 			return false
 		}
 	}
 	return true
+}
+
+// sameSafety reports whether two tools are as safe: that decides who sees them.
+func sameSafety(a, b *tool.Tool) bool {
+	x, y := a.Meta, b.Meta
+	return a.Held == b.Held && x.Registered == y.Registered && x.ReadOnly == y.ReadOnly && x.ReadOnlyFor == y.ReadOnlyFor &&
+		x.Destructive == y.Destructive && x.RiskLevel == y.RiskLevel && x.Notification == y.Notification
+}
+
+// samePolicy reports whether two configurations decide alike on the same tools.
+func samePolicy(a, b *config.Config) bool {
+	return reflect.DeepEqual(a.Policy, b.Policy) && reflect.DeepEqual(a.Skills, b.Skills)
+}
+
+// quotas returns the limits of what is used.
+func quotas(cfg *config.Config) []quota.Limit {
+	out := make([]quota.Limit, len(cfg.Policy.Limits))
+	for i, l := range cfg.Policy.Limits {
+		out[i] = quota.Limit{
+			Name: l.Name, Per: quota.Per(l.Per), Tools: l.Tools, CallsPerMinute: l.CallsPerMinute,
+			Calls: int64(l.Calls), Bytes: l.Bytes, Time: l.Time, Spend: l.Spend,
+		}
+	}
+	return out
 }
 
 // same returns the member whose entry is the same as s, or nil.

@@ -19,6 +19,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/internal/query"
 	"github.com/tenon-mcp/tenon/internal/results"
+	"github.com/tenon-mcp/tenon/internal/taint"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -103,17 +104,24 @@ func cacheDir(env []string) string {
 // NotFound for a handle that has expired or belongs to somebody else, Invalid for
 // a wrong question, Timeout for one that takes too long.
 func (g *Gateway) ReadResult(ctx context.Context, caller tool.Caller, o ReadOptions) (*Reading, error) {
-	return g.long.store.Read(ctx, caller.Name, o)
+	read, err := g.long.store.Read(ctx, caller.Name, o)
+	if err == nil {
+		g.taint.Opened(taint.Key{Caller: caller.Name}, o.ID)
+	}
+	return read, err
 }
 
 // keeper is the store as the pipeline sees it. A result belongs to the name of
 // its caller, whatever the session and whichever way they came.
 type keeper struct{ g *Gateway }
 
-func (k keeper) Keep(caller tool.Caller, kind string, body io.WriterTo) (*tool.Handle, error) {
-	kept, err := k.g.long.store.Put(caller.Name, results.Item{Kind: kind, Body: body})
+func (k keeper) Keep(r *call.Request, kind string, body io.WriterTo) (*tool.Handle, error) {
+	kept, err := k.g.long.store.Put(r.Caller.Name, results.Item{Kind: kind, Body: body})
 	if err != nil {
 		return nil, err
+	}
+	if r.Target != nil {
+		k.g.taint.Kept(kept.Handle.ID, r.Target.Meta.Labels, taint.Source{Tool: r.Target.ID, Call: r.ID}, kept.Handle.ExpiresAt)
 	}
 	return &kept.Handle, nil
 }
@@ -164,7 +172,7 @@ type readArguments struct {
 }
 
 // readResult carries out a call of the tool.
-func (v view) readResult(ctx context.Context, caller tool.Caller, params []byte) (tool.Bytes, error) {
+func (v view) readResult(ctx context.Context, r *call.Request, params []byte) (tool.Bytes, error) {
 	var p struct {
 		Arguments json.RawMessage `json:"arguments"`
 	}
@@ -180,11 +188,12 @@ func (v view) readResult(ctx context.Context, caller tool.Caller, params []byte)
 			Text: fmt.Sprintf("The arguments of %s are not valid: %s. It takes id, and offset and limit, page, grep and context, or jq.", call.ReadTool, jsonFault(err)),
 		}
 	}
-	r, err := v.ReadResult(ctx, caller, ReadOptions(in))
+	read, err := v.long.store.Read(ctx, r.Caller.Name, ReadOptions(in))
 	if err != nil {
 		return nil, err
 	}
-	out := append(jsonrpc.Quote([]byte(`{"content":[{"type":"text","text":`), readingText(r, in)), "}]}"...)
+	v.taint.Opened(taintKey(r), in.ID)
+	out := append(jsonrpc.Quote([]byte(`{"content":[{"type":"text","text":`), readingText(read, in)), "}]}"...)
 	return tool.OneOf(out), nil
 }
 

@@ -42,9 +42,11 @@ import (
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/ledger"
 	"github.com/tenon-mcp/tenon/internal/proc"
+	"github.com/tenon-mcp/tenon/internal/quota"
 	"github.com/tenon-mcp/tenon/internal/record"
 	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/internal/rules"
+	"github.com/tenon-mcp/tenon/internal/taint"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -67,6 +69,9 @@ type Options struct {
 	// Env is the environment as os.Environ gives it. It feeds ${env:…} in the
 	// configuration, and the few variables that child processes inherit.
 	Env []string
+	// StateDir is the folder for what must outlive the process: what the operator
+	// stopped, for one. It belongs to the user alone. Empty keeps it in memory.
+	StateDir string
 	// Start starts all servers side by side at once and keeps trying those that
 	// fail, as a gateway does. Without it a server starts on its first use.
 	Start bool
@@ -107,6 +112,9 @@ type Gateway struct {
 	long    longResults
 	memory  memory
 	ledger  *ledger.Ledger // outlives a reload: what was done is done
+	quota   *quota.Quota   // outlives it too: what was used is used
+	taint   *taint.Tracker
+	stops   *Stops
 	access  *access.Access // so do callers
 
 	pool      atomic.Pointer[pool] // the current one
@@ -150,12 +158,15 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 		}),
 		record:    record.New(record.Options{}),
 		ledger:    new(ledger.Ledger),
+		quota:     new(quota.Quota),
+		taint:     taint.New(),
 		access:    openAccess(cfg, o, secrets),
 		reloading: make(chan struct{}, 1),
 	}
 	g.close = sync.OnceValue(func() error { return shutdown(g) })
 	g.closing, g.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	g.leaving, g.leave = context.WithCancel(g.closing)
+	g.openStops(o)
 	g.memory.open(cfg, o)
 	g.long = openResults(cfg, o, g.spawner)
 	p, err := newPool(g, cfg, nil)
@@ -220,7 +231,8 @@ func version() string {
 type Settings struct {
 	Listen       string // address of the gateway
 	AllowedHosts []string
-	MaxBodyBytes int64 // of one request
+	Cert, Key    string // files of a certificate for TLS; empty is none
+	MaxBodyBytes int64  // of one request
 	// MemoryLimit and GCPercent are the runtime's, for a program that is nothing
 	// but a gateway to set; 0 leaves them alone.
 	MemoryLimit int64
@@ -231,7 +243,7 @@ type Settings struct {
 func (g *Gateway) Settings() Settings {
 	s := g.pool.Load().cfg.Gateway
 	return Settings{
-		Listen: s.Listen, AllowedHosts: s.AllowedHosts, MaxBodyBytes: s.MaxBodyBytes,
+		Listen: s.Listen, AllowedHosts: s.AllowedHosts, Cert: s.TLS.Cert, Key: s.TLS.Key, MaxBodyBytes: s.MaxBodyBytes,
 		MemoryLimit: s.MemoryLimit, GCPercent: s.GCPercent,
 	}
 }

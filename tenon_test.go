@@ -124,7 +124,7 @@ func TestPoolListsTheGoodBesideTheBad(t *testing.T) {
 			t.Errorf("%s is blacklisted and listed", x.Name)
 		}
 	}
-	if hits, err := g.Find(t.Context(), "exit", 0); err != nil || len(hits) == 0 {
+	if hits, err := g.Find(t.Context(), tenon.FindOptions{Words: "exit"}); err != nil || len(hits) == 0 {
 		t.Errorf("search: %v, %v", hits, err)
 	} else {
 		for _, h := range hits {
@@ -155,8 +155,8 @@ func TestCalls(t *testing.T) {
 		{name: "mixed up", call: tool.Call{Server: "get_local_cpu_memory", Tool: "system"}, kind: tool.NotFound, server: "get_local_cpu_memory", text: "mixed up"},
 		{name: "no such tool", call: tool.Call{Server: "system", Tool: "get_local_cpu_memorie"}, kind: tool.NotFound, server: "system", text: "system/get_local_cpu_memory"},
 		{name: "no tool named", call: tool.Call{Server: "system"}, kind: tool.Invalid, server: "system", text: "names no tool"},
-		{name: "blacklisted", call: tool.Call{Server: "first", Tool: "exit"}, kind: tool.Denied, server: "first", text: "blacklisted"},
-		{name: "blacklisted by a pattern", call: tool.Call{Server: "first", Tool: "tool_0001"}, kind: tool.Denied, server: "first", text: "blacklisted"},
+		{name: "blacklisted", call: tool.Call{Server: "first", Tool: "exit"}, kind: tool.Denied, server: "first", text: "blacklist"},
+		{name: "blacklisted by a pattern", call: tool.Call{Server: "first", Tool: "tool_0001"}, kind: tool.Denied, server: "first", text: "blacklist"},
 		{name: "failed server", call: tool.Call{Server: "dies", Tool: "echo"}, kind: tool.Unavailable, server: "dies", text: "no key"},
 		{name: "broken entry", call: tool.Call{Server: "broken", Tool: "echo"}, kind: tool.Unavailable, server: "broken", text: "args wants a list"},
 		{name: "the tool says no", call: tool.Call{Server: "noisy", Tool: "fail"}, kind: tool.Failed, server: "noisy", text: "it did not work"},

@@ -86,7 +86,7 @@ func runCall(a *app, cmd *cobra.Command, c tool.Call, whole string, single []str
 // call. Without any, the arguments pass as they were given.
 func carryOut(ctx context.Context, a *app, p pool, c tool.Call, assigned []assignment) *tool.Result {
 	if len(assigned) > 0 {
-		schema, err := schemaFor(ctx, p, c)
+		schema, err := a.schemaFor(ctx, p, c)
 		if err == nil {
 			c.Arguments, err = assign(c.Arguments, assigned, schema)
 		}
@@ -99,8 +99,8 @@ func carryOut(ctx context.Context, a *app, p pool, c tool.Call, assigned []assig
 
 // schemaFor returns the schema of the tool's arguments, or nil where there is no
 // such tool: then the call is made all the same, for the gateway to correct.
-func schemaFor(ctx context.Context, p pool, c tool.Call) (json.RawMessage, error) {
-	l, err := p.Tools(ctx, tenon.ListOptions{Server: c.Server})
+func (a *app) schemaFor(ctx context.Context, p pool, c tool.Call) (json.RawMessage, error) {
+	l, err := p.Tools(ctx, tenon.ListOptions{Scope: a.scope(), Server: c.Server})
 	if ctx.Err() != nil {
 		return nil, &tool.Error{Kind: tool.Canceled, Text: "The call was canceled.", Err: ctx.Err()}
 	}

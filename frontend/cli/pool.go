@@ -25,7 +25,7 @@ type lister interface {
 	Status(ctx context.Context) ([]tool.ServerStatus, error)
 	Tools(ctx context.Context, o tenon.ListOptions) (tool.Listing, error)
 	Rendered(ctx context.Context, o tenon.ListOptions, f rest.Format) ([]byte, error)
-	Find(ctx context.Context, words string, limit int) ([]tenon.Match, error)
+	Find(ctx context.Context, o tenon.FindOptions) ([]tenon.Match, error)
 }
 
 type caller interface {
@@ -50,7 +50,11 @@ func (p inPlace) Rendered(ctx context.Context, o tenon.ListOptions, f rest.Forma
 	if err != nil {
 		return nil, err
 	}
-	return rest.Render(l, p.Offered(), f)
+	offer, err := p.Offered(o.Scope)
+	if err != nil {
+		return nil, err
+	}
+	return rest.Render(l, offer, f)
 }
 
 // open opens the pool of the command: that of the gateway that is named, else
@@ -116,6 +120,13 @@ func (a *app) configPath() string {
 		}
 	}
 	return ""
+}
+
+// scope returns who looks: the caller of this command line.
+func (a *app) scope() tenon.Scope {
+	return tenon.Scope{
+		Caller: tool.Caller{Via: "cli"}, Session: cmp.Or(a.common.session, a.common.task), Skill: a.common.skill,
+	}
 }
 
 // complete adds the common flags to a call.

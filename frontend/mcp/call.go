@@ -16,7 +16,7 @@ import (
 
 var (
 	callKeys = []string{"name", "arguments", "_meta"}
-	metaKeys = []string{"progressToken", "tenon/session", "tenon/task", "tenon/skill", "tenon/idempotency_key"}
+	metaKeys = []string{"progressToken", "tenon/session", "tenon/task", "tenon/skill", "tenon/idempotency_key", "tenon/mode"}
 )
 
 func (h *handler) call(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message, modern bool) (tool.Bytes, *jsonrpc.Error) {
@@ -63,7 +63,7 @@ func header(h http.Header, name string) string {
 
 // meta takes what the _meta of a call says to the gateway.
 func (h *handler) meta(c *tool.Call, x *wire.Exchange, meta tool.Bytes) {
-	var spans [5]jsonrpc.Span
+	var spans [6]jsonrpc.Span
 	if len(meta) == 0 || jsonrpc.Members(meta, metaKeys, spans[:]) != nil {
 		return
 	}
@@ -80,14 +80,15 @@ func (h *handler) meta(c *tool.Call, x *wire.Exchange, meta tool.Bytes) {
 	c.Task = cmp.Or(text(2), c.Task)
 	c.Skill = cmp.Or(text(3), c.Skill)
 	c.IdempotencyKey = text(4)
+	c.Mode = tool.Mode(text(5))
 }
 
 // target turns the flat name of a call into server and tool. A name that is not
 // in the list yet, because its server is still starting, is taken apart; one that
 // is no flat name at all goes on as it is, for the pipeline to correct.
 func (h *handler) target(c *tool.Call) {
-	if t, ok := h.gw.Offered().Lookup(c.Tool); ok {
-		c.Server, c.Tool = t.Server, t.Name
+	if id, ok := h.gw.Named(c.Tool); ok {
+		c.Server, c.Tool = id.Server, id.Name
 		return
 	}
 	if server, name, ok := strings.Cut(c.Tool, "__"); ok && server != "" && name != "" {

@@ -46,7 +46,7 @@ func (h *handler) Request(ctx context.Context, x *wire.Exchange, m *jsonrpc.Mess
 	case m.Method == "tools/call":
 		return h.call(ctx, x, m, modern)
 	case m.Method == "tools/list":
-		return h.tools(ctx, modern)
+		return h.tools(ctx, x, m, modern)
 	case m.Method == "server/discover" && modern:
 		return tool.OneOf(h.discover()), nil
 	case m.Method == "initialize" && !modern:

@@ -1,11 +1,16 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
 
 	tenon "github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/internal/wire"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -20,16 +25,48 @@ type list struct {
 // short, since servers come and go.
 const listTTL = "5000"
 
-func (h *handler) tools(ctx context.Context, modern bool) (tool.Bytes, *jsonrpc.Error) {
-	offer, err := h.gw.Offer(ctx)
+// lists are the lists that were made last: callers who may do different things
+// have lists of their own.
+type lists struct {
+	mu   sync.Mutex
+	made []*list
+}
+
+// maxLists bounds how many are kept.
+const maxLists = 32
+
+// of returns the list of an offer.
+func (l *lists) of(offer tenon.Offer) *list {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.IndexFunc(l.made, func(m *list) bool { return m.offer == offer }); i >= 0 {
+		return l.made[i]
+	}
+	if len(l.made) == maxLists {
+		l.made = slices.Delete(l.made, 0, 1)
+	}
+	l.made = append(l.made, render(offer))
+	return l.made[len(l.made)-1]
+}
+
+func (h *handler) tools(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message, modern bool) (tool.Bytes, *jsonrpc.Error) {
+	c := tool.Call{
+		Session: header(x.Header, "X-Tenon-Session"), Task: header(x.Header, "X-Tenon-Task"), Skill: header(x.Header, "X-Tenon-Skill"),
+	}
+	var span [1]jsonrpc.Span
+	if len(m.Params) > 0 && jsonrpc.Members(m.Params, []string{"_meta"}, span[:]) == nil && span[0].Found() {
+		h.meta(&c, x, span[0].In(m.Params))
+	}
+	offer, err := h.gw.Offer(ctx, tenon.Scope{
+		Caller: via(x.Caller), Session: cmp.Or(c.Session, h.name, c.Task), Skill: c.Skill, Mode: c.Mode,
+	})
+	if e, ok := errors.AsType[*tool.Error](err); ok {
+		return nil, invalid(modern, "%s", e.Text)
+	}
 	if err != nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "canceled")
 	}
-	l := h.list.Load()
-	if l == nil || l.offer != offer {
-		l = render(offer)
-		h.list.Store(l)
-	}
+	l := h.lists.of(offer)
 	if modern {
 		return l.modern, nil
 	}

@@ -22,7 +22,6 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
-	"sync/atomic"
 
 	tenon "github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/internal/wire"
@@ -42,7 +41,7 @@ type Server struct {
 	gw      *tenon.Gateway
 	o       Options
 	http    *wire.Server
-	list    atomic.Pointer[list]
+	lists   lists
 	cancel  context.CancelFunc
 	tasks   sync.WaitGroup
 	streams sync.Map // *wire.Session of each stdio connection

@@ -78,8 +78,8 @@ func (a *api) complete(c *tool.Call, r *http.Request, caller tool.Caller) {
 	if c.Server != "" {
 		return
 	}
-	if t, ok := a.gw.Offered().Lookup(c.Tool); ok {
-		c.Server, c.Tool = t.Server, t.Name
+	if id, ok := a.gw.Named(c.Tool); ok {
+		c.Server, c.Tool = id.Server, id.Name
 		return
 	}
 	// A server that has not been started yet offers nothing yet.
@@ -158,6 +158,8 @@ func setMember(c *tool.Call, key string, value json.RawMessage) error {
 		return setString(&c.Skill, value)
 	case "task_id":
 		return setString(&c.Task, value)
+	case "mode":
+		return setString((*string)(&c.Mode), value)
 	case "idempotency_key":
 		return setString(&c.IdempotencyKey, value)
 	case "arguments":
@@ -165,7 +167,7 @@ func setMember(c *tool.Call, key string, value json.RawMessage) error {
 	case "timeout":
 		return setTimeout(c, value)
 	}
-	return errors.New("is no member of a call; known: server, tool, arguments, session, skill, task_id, idempotency_key, timeout")
+	return errors.New("is no member of a call; known: server, tool, arguments, session, skill, task_id, mode, idempotency_key, timeout")
 }
 
 func setString(s *string, value json.RawMessage) error {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -77,7 +78,9 @@ func (c *Client) Tools(ctx context.Context, o tenon.ListOptions) (tool.Listing, 
 			Tools []toolShown `json:"tools"`
 		} `json:"servers"`
 	}
-	if err := c.get(ctx, "/tools", url.Values{"server": one(o.Server)}, &in); err != nil {
+	q := scopeQuery(o.Scope)
+	q.Set("server", o.Server)
+	if err := c.get(ctx, "/tools", given(q), &in); err != nil {
 		return tool.Listing{}, err
 	}
 	out := tool.Listing{Servers: make([]tool.ServerTools, len(in.Servers))}
@@ -107,14 +110,33 @@ type toolShown struct {
 
 // Rendered returns what the pool offers in a format.
 func (c *Client) Rendered(ctx context.Context, o tenon.ListOptions, f Format) ([]byte, error) {
-	return c.do(ctx, http.MethodGet, "/tools?"+url.Values{"server": one(o.Server), "format": {string(f)}}.Encode(), nil)
+	q := scopeQuery(o.Scope)
+	q.Set("server", o.Server)
+	q.Set("format", string(f))
+	return c.do(ctx, http.MethodGet, "/tools?"+given(q).Encode(), nil)
 }
 
 // Find returns the tools that fit words, best first.
-func (c *Client) Find(ctx context.Context, words string, limit int) ([]tenon.Match, error) {
+func (c *Client) Find(ctx context.Context, o tenon.FindOptions) ([]tenon.Match, error) {
 	var out matchList
-	err := c.get(ctx, "/tools/search", url.Values{"q": {words}, "limit": {strconv.Itoa(limit)}}, &out)
+	q := scopeQuery(o.Scope)
+	q.Set("q", o.Words)
+	if o.Limit > 0 {
+		q.Set("limit", strconv.Itoa(o.Limit))
+	}
+	err := c.get(ctx, "/tools/search", given(q), &out)
 	return out.Matches, err
+}
+
+// scopeQuery says who looks, apart from the caller, who is that of the credential.
+func scopeQuery(s tenon.Scope) url.Values {
+	return url.Values{"session": {s.Session}, "skill": {s.Skill}, "mode": {string(s.Mode)}}
+}
+
+// given returns the parameters that have a value.
+func given(q url.Values) url.Values {
+	maps.DeleteFunc(q, func(_ string, v []string) bool { return v[0] == "" })
+	return q
 }
 
 // Calls returns the last calls, newest first, and at most limit of them.

@@ -53,12 +53,12 @@ func TestClientGivesWhatTheGatewayGives(t *testing.T) {
 	if diff := cmp.Diff(want, got, opts); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	wantFound, _ := gw.Find(ctx, "echo", 3)
-	found, err := c.Find(ctx, "echo", 3)
+	wantFound, _ := gw.Find(ctx, tenon.FindOptions{Words: "echo", Limit: 3})
+	found, err := c.Find(ctx, tenon.FindOptions{Words: "echo", Limit: 3})
 	if diff := cmp.Diff(wantFound, found); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	res := c.Call(ctx, tool.Call{Server: "words", Tool: "echo", Arguments: json.RawMessage(`{"zeta":9007199254740993}`), Session: "s", Task: "t", Skill: "k", Timeout: time.Minute})
+	res := c.Call(ctx, tool.Call{Server: "words", Tool: "echo", Arguments: json.RawMessage(`{"zeta":9007199254740993}`), Session: "s", Task: "t", Mode: tool.ModeNormal, Timeout: time.Minute})
 	if res.Kind != "" || !strings.Contains(res.Text(), "9007199254740993") || len(res.Content()) != 2 {
 		t.Errorf("got %+v", res)
 	}
@@ -74,7 +74,7 @@ func TestClientGivesWhatTheGatewayGives(t *testing.T) {
 		t.Error(diff, err)
 	}
 	one, err := c.CallRecord(ctx, res.ID)
-	if err != nil || one.Session != "s" || one.Task != "t" || one.Skill != "k" {
+	if err != nil || one.Session != "s" || one.Task != "t" {
 		t.Errorf("got %+v, %v", one, err)
 	}
 }

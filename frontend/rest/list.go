@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -23,12 +24,26 @@ func (a *api) servers(r *http.Request, _ tool.Caller) (response, error) {
 	return jsonOf(serverList{a.gw.Status()})
 }
 
-func (a *api) tools(r *http.Request, _ tool.Caller) (response, error) {
-	q, err := query(r, "server", "format")
+// scopeKeys are the parameters that say as whom to look.
+var scopeKeys = []string{"session", "skill", "mode"}
+
+// scopeOf returns who looks.
+func scopeOf(r *http.Request, q url.Values, caller tool.Caller) tenon.Scope {
+	return tenon.Scope{
+		Caller:  caller,
+		Session: cmp.Or(q.Get("session"), r.Header.Get("X-Tenon-Session"), r.Header.Get("X-Tenon-Task")),
+		Skill:   cmp.Or(q.Get("skill"), r.Header.Get("X-Tenon-Skill")),
+		Mode:    tool.Mode(q.Get("mode")),
+	}
+}
+
+func (a *api) tools(r *http.Request, caller tool.Caller) (response, error) {
+	q, err := query(r, append([]string{"server", "format"}, scopeKeys...)...)
 	if err != nil {
 		return response{}, err
 	}
-	listing, err := a.gw.Tools(r.Context(), tenon.ListOptions{Server: q.Get("server")})
+	scope := scopeOf(r, q, caller)
+	listing, err := a.gw.Tools(r.Context(), tenon.ListOptions{Scope: scope, Server: q.Get("server")})
 	if err != nil {
 		return response{}, err
 	}
@@ -36,7 +51,11 @@ func (a *api) tools(r *http.Request, _ tool.Caller) (response, error) {
 	if format == "" {
 		return jsonOf(listing)
 	}
-	body, err := Render(listing, a.gw.Offered(), format)
+	offer, err := a.gw.Offered(scope)
+	if err != nil {
+		return response{}, err
+	}
+	body, err := Render(listing, offer, format)
 	if err != nil {
 		return response{}, err
 	}
@@ -53,8 +72,8 @@ type matchList struct {
 	Matches []tenon.Match `json:"matches"`
 }
 
-func (a *api) search(r *http.Request, _ tool.Caller) (response, error) {
-	q, err := query(r, "q", "limit")
+func (a *api) search(r *http.Request, caller tool.Caller) (response, error) {
+	q, err := query(r, append([]string{"q", "limit"}, scopeKeys...)...)
 	if err != nil {
 		return response{}, err
 	}
@@ -66,7 +85,7 @@ func (a *api) search(r *http.Request, _ tool.Caller) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	matches, err := a.gw.Find(r.Context(), words, limit)
+	matches, err := a.gw.Find(r.Context(), tenon.FindOptions{Scope: scopeOf(r, q, caller), Words: words, Limit: limit})
 	if err != nil {
 		return response{}, err
 	}

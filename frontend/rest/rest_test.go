@@ -37,7 +37,7 @@ func decode[T any](t *testing.T, b []byte) (v T) {
 func TestCallPassesValuesAsTheyCame(t *testing.T) {
 	srv := serve(t, pool(t))
 	const arguments = `{"zeta":9007199254740993,"alpha":"<&> 語"}`
-	status, body := do(t, srv, "POST", "/api/v1/calls", `{"server":"words","tool":"echo","arguments":`+arguments+`,"session":"s","task_id":"t","skill":"k","timeout":"30s"}`)
+	status, body := do(t, srv, "POST", "/api/v1/calls", `{"server":"words","tool":"echo","arguments":`+arguments+`,"session":"s","task_id":"t","mode":"normal","timeout":"30s"}`)
 	if status != 200 {
 		t.Fatalf("status %d: %s", status, body)
 	}

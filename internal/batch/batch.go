@@ -25,9 +25,10 @@ type Catalog interface {
 	// Await waits until the tools of the server are known, of all servers where it
 	// is empty. The error says why they will not be.
 	Await(ctx context.Context, server string) error
-	Find(id tool.ID) (*tool.Tool, bool)
+	// Find returns the tool of this name, or the decision that nobody may use it, or
+	// neither.
+	Find(id tool.ID) (*tool.Tool, *tool.Decision)
 	WithName(name string) []*tool.Tool
-	Blacklisted(id tool.ID) bool
 }
 
 // Options are what a batch needs.
@@ -133,7 +134,7 @@ func safe(ctx context.Context, c Catalog, calls []tool.Call) []bool {
 	limit := listingWait
 	missing := map[string]bool{} // servers that are to be asked, and whether they have answered
 	for _, one := range calls {
-		if _, ok := c.Find(idOf(one)); ok {
+		if t, refused := c.Find(idOf(one)); t != nil || refused != nil {
 			continue
 		}
 		if one.Timeout > 0 {
@@ -181,10 +182,8 @@ func await(ctx context.Context, c Catalog, servers map[string]bool, limit time.D
 // server that has not listed its tools may have one of this name yet.
 func meant(c Catalog, one tool.Call, listed map[string]bool) *tool.Tool {
 	known := c.HasServer(one.Server)
-	if known && c.Blacklisted(idOf(one)) {
-		return nil
-	}
-	if t, ok := c.Find(idOf(one)); ok && known {
+	t, refused := c.Find(idOf(one))
+	if known && (t != nil || refused != nil) {
 		return t
 	}
 	if known && !listed[one.Server] {

@@ -83,18 +83,21 @@ func (l *late) Await(ctx context.Context, server string) error {
 	}
 }
 
-func (l *late) Find(id tool.ID) (*tool.Tool, bool) {
+func (l *late) Find(id tool.ID) (*tool.Tool, *tool.Decision) {
+	if (id == tool.ID{Server: "s", Name: "black"}) {
+		return nil, &tool.Decision{Behavior: tool.Deny}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if id.Server == "late" && !l.listed {
-		return nil, false
+		return nil, nil
 	}
 	for i := range l.tools {
 		if l.tools[i].ID == id {
-			return &l.tools[i], true
+			return &l.tools[i], nil
 		}
 	}
-	return nil, false
+	return nil, nil
 }
 
 func (l *late) WithName(name string) (out []*tool.Tool) {
@@ -107,8 +110,6 @@ func (l *late) WithName(name string) (out []*tool.Tool) {
 	}
 	return out
 }
-
-func (l *late) Blacklisted(id tool.ID) bool { return id == tool.ID{Server: "s", Name: "black"} }
 
 // refuse answers for what is not run.
 func refuse(_ context.Context, c tool.Call, why *tool.Error, notes ...tool.Note) *tool.Result {

@@ -15,13 +15,9 @@ func admit(o *Options, next Handler) Handler {
 		return next
 	}
 	return func(ctx context.Context, r *Request) *tool.Result {
-		session := r.Session
-		if session == "" {
-			session = r.Task // a run that names only its task is a session too
-		}
 		place, err := o.Admission.Enter(ctx, admission.Ask{
 			Server: r.Target.Server, Tool: r.Target.Name, Bytes: max(len(r.Arguments), len(r.Params)),
-			Exclusive: r.Target.Meta.Exclusive, Caller: r.Caller.Name, Session: session,
+			Exclusive: r.Target.Meta.Exclusive, Caller: r.Caller.Name, Session: r.SessionName(),
 		})
 		if err != nil {
 			return failed(r, err)

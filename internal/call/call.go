@@ -14,6 +14,7 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -22,12 +23,17 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/admission"
 	"github.com/tenon-mcp/tenon/internal/ledger"
+	"github.com/tenon-mcp/tenon/internal/quota"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
 // Options are what the stages need. All functions must be set.
 type Options struct {
 	Catalog Catalog
+	// Authority says what callers may do; nil lets everybody see and do all.
+	Authority Authority
+	// Quota counts what calls use; nil counts nothing.
+	Quota *quota.Quota
 	// Send carries out a call of r.Target and returns the CallToolResult. The params
 	// are those of an MCP tools/call, but for the name: r.Target's is the one to
 	// send, whatever they say. Its errors are those of upstream.Server.Call.
@@ -77,6 +83,12 @@ type Request struct {
 	Target    *tool.Tool // what really runs; set by resolve
 	Notes     []tool.Note
 	Attempts  int
+	// View is the pool as the caller sees it; set by view.
+	View Catalog
+	// Decision is what was decided about the call; nil where nothing was.
+	Decision *tool.Decision
+	// Opened are the handles whose results are among the arguments.
+	Opened []string
 
 	clock *clock // set by deadline
 	spare bool   // another tool is tried where this one cannot be had; set by fallback
@@ -86,6 +98,13 @@ type Request struct {
 func (r *Request) Note(stage, format string, args ...any) {
 	r.Notes = append(r.Notes, tool.Note{Stage: stage, Text: fmt.Sprintf(format, args...)})
 }
+
+// SessionName returns the name of the session: a run that names only its task is
+// one too.
+func (r *Request) SessionName() string { return cmp.Or(r.Session, r.Task) }
+
+// Cancel ends the call with this error, wherever it is.
+func (r *Request) Cancel(why *tool.Error) { r.clock.cancel(why) }
 
 // Handler carries out a request. It never returns nil.
 type Handler func(ctx context.Context, r *Request) *tool.Result

@@ -30,13 +30,16 @@ func (s *shelf) HasServer(name string) bool {
 	return false
 }
 func (s *shelf) Await(context.Context, string) error { return nil }
-func (s *shelf) Find(id tool.ID) (*tool.Tool, bool) {
+func (s *shelf) Find(id tool.ID) (*tool.Tool, *tool.Decision) {
+	if id == s.black {
+		return nil, &tool.Decision{Behavior: tool.Deny, ReasonType: "blacklist", Reason: "It is blacklisted by the operator."}
+	}
 	for i := range s.tools {
 		if s.tools[i].ID == id {
-			return &s.tools[i], true
+			return &s.tools[i], nil
 		}
 	}
-	return nil, false
+	return nil, nil
 }
 
 func (s *shelf) WithName(name string) (out []*tool.Tool) {
@@ -47,7 +50,6 @@ func (s *shelf) WithName(name string) (out []*tool.Tool) {
 	}
 	return out
 }
-func (s *shelf) Blacklisted(id tool.ID) bool               { return id == s.black }
 func (s *shelf) Near(string, string) ([]string, []tool.ID) { return nil, nil }
 
 // bench is a pipeline whose server is a function.

@@ -10,6 +10,7 @@ type stage func(o *Options, next Handler) Handler
 //	record    is outermost: denied and misnamed calls are kept too
 //	shape     sees every answer, errors too
 //	deadline  is one for the whole call, whatever happens within
+//	view      is what of the pool this caller sees
 //	fallback  is outside authorize: a substitute is authorised like any other
 //	resolve   finds the tool that is meant
 //	handles   puts stored results in the place of references among the arguments
@@ -17,6 +18,7 @@ type stage func(o *Options, next Handler) Handler
 //	rules     looks for what must not be reached, in the final arguments of whatever tool it has become
 //	authorize decides on the final arguments
 //	once      answers a call that was carried out already, to whom may call
+//	limit     counts what is used
 //	admit     limits what runs at once
 //	retry     is inside authorize, and never changes the tool
 //	send      carries it out
@@ -24,6 +26,7 @@ var stages = []stage{
 	record,
 	shape,
 	deadline,
+	view,
 	fallback,
 	resolve,
 	handles,
@@ -31,6 +34,7 @@ var stages = []stage{
 	rules,
 	authorize,
 	once,
+	limit,
 	admit,
 	retry,
 }

@@ -191,9 +191,9 @@ func (t *trial) passOver(m Member) string {
 		return ""
 	case slices.Contains(t.tried, m.Tool):
 		return "it was tried"
-	case t.o.Catalog.Blacklisted(m.Tool):
+	case t.refused(m.Tool):
 		return "it is not allowed"
-	case !t.o.Catalog.HasServer(m.Tool.Server):
+	case !t.asked.View.HasServer(m.Tool.Server):
 		return "there is no server " + m.Tool.Server
 	}
 	h := t.o.health(m.Tool.Server)
@@ -205,6 +205,11 @@ func (t *trial) passOver(m Member) string {
 		why += " (" + brief(h.Reason) + ")"
 	}
 	return why
+}
+
+func (t *trial) refused(id tool.ID) bool {
+	_, d := t.asked.View.Find(id)
+	return d != nil
 }
 
 // skip notes a member that is passed over.
@@ -253,8 +258,8 @@ func (t *trial) mayShare(m Member) bool {
 	if m.fetch {
 		return true
 	}
-	known, ok := t.o.Catalog.Find(m.Tool)
-	return ok && t.group.reads(known)
+	known, _ := t.asked.View.Find(m.Tool)
+	return known != nil && t.group.reads(known)
 }
 
 // take makes r the call of a member.

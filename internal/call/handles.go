@@ -75,6 +75,7 @@ func expand(ctx context.Context, k Keeper, r *Request) ([]byte, error) {
 			return nil, err
 		}
 		left -= len(v)
+		r.Opened = append(r.Opened, f.ref.ID)
 		edits[i] = edit{f.at, v}
 	}
 	return replace(tool.OneOf(r.Arguments), edits...).Join(), nil

@@ -54,11 +54,7 @@ func (r *Request) notRun(ctx context.Context, err error) *tool.Result {
 }
 
 func keyOf(r *Request, id tool.ID) ledger.Key {
-	session := r.Session
-	if session == "" {
-		session = r.Task // a run that names only its task is a session too
-	}
-	return ledger.Key{Caller: r.Caller.Name, Session: session, Tool: id, Text: r.IdempotencyKey}
+	return ledger.Key{Caller: r.Caller.Name, Session: r.SessionName(), Tool: id, Text: r.IdempotencyKey}
 }
 
 // lasting returns what a repeated call is to be answered with, or nil where it may

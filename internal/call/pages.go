@@ -31,13 +31,13 @@ func (f *fallbacks) readers(r *Request) []Member {
 		return nil
 	}
 	var out []Member
-	there := f.o.Catalog.WithName(converter)
+	there := r.View.WithName(converter)
 	for _, t := range there {
 		if t.Server == "reading" || len(there) == 1 {
 			out = append(out, Member{Tool: t.ID, Arguments: f.uri})
 		}
 	}
-	if f.o.Fetch != nil && !f.o.Catalog.Blacklisted(fetched) {
+	if _, refused := r.View.Find(fetched); f.o.Fetch != nil && refused == nil {
 		out = append(out, Member{Tool: fetched, fetch: true})
 	}
 	return out
@@ -66,16 +66,26 @@ func pageOf(args json.RawMessage) string {
 	return ""
 }
 
-// fetch reads the page of a call in this process. What must not be reached through
-// the tool that was called must not be reached this way either.
+// fetch reads the page of a call in this process, if the caller may do that as a
+// tool of its own.
 func (t *trial) fetch(ctx context.Context, r *Request) *tool.Result {
 	asked := &tool.Tool{ID: tool.ID{Server: r.Server, Name: r.Tool}, Meta: tool.DefaultMeta()}
 	if t.as.Target != nil {
 		asked = t.as.Target
 	}
-	target := *asked
-	target.ID = fetched
-	r.Target = &target
+	r.Target = &tool.Tool{ID: fetched, Meta: tool.Meta{
+		Registered: true, ReadOnly: true, ConcurrencySafe: true, Idempotent: true,
+		SideEffect: tool.EffectNetwork, RiskLevel: tool.RiskMedium, MaxResultChars: asked.Meta.MaxResultChars,
+		Labels: []tool.Label{tool.LabelUntrusted, tool.LabelEgress},
+	}}
+	return authorize(t.o, func(ctx context.Context, r *Request) *tool.Result {
+		return t.read(ctx, r, asked)
+	})(ctx, r)
+}
+
+// read reads the page. What must not be reached through the tool that was called
+// must not be reached this way either.
+func (t *trial) read(ctx context.Context, r *Request, asked *tool.Tool) *tool.Result {
 	refuse := func(url string) error {
 		if t.o.Rules == nil {
 			return nil

@@ -9,7 +9,8 @@ import (
 	"github.com/tenon-mcp/tenon/tool"
 )
 
-// Catalog is what resolve asks of the pool. Its methods are called concurrently.
+// Catalog is the pool as somebody sees it: what they must not see is not there.
+// Its methods are called concurrently.
 type Catalog interface {
 	// HasServer reports whether the server is configured.
 	HasServer(server string) bool
@@ -17,10 +18,11 @@ type Catalog interface {
 	// they will not be. An empty name waits for all servers, for as long as a
 	// correction may take, and fails for none of them.
 	Await(ctx context.Context, server string) error
-	Find(id tool.ID) (*tool.Tool, bool)
+	// Find returns the tool of this name, or the decision that keeps it from whoever
+	// looks; neither where there is none.
+	Find(id tool.ID) (*tool.Tool, *tool.Decision)
 	// WithName returns the tools of this name on all servers.
 	WithName(name string) []*tool.Tool
-	Blacklisted(id tool.ID) bool
 	// Near returns the names that are most like those of a call that has no target.
 	Near(server, name string) (servers []string, tools []tool.ID)
 }
@@ -32,7 +34,7 @@ func resolve(o *Options, next Handler) Handler {
 		if r.Tool == "" {
 			return r.fail(tool.Invalid, "The call names no tool. Name a server and a tool.")
 		}
-		if res := r.find(ctx, o.Catalog); res != nil {
+		if res := r.find(ctx); res != nil {
 			return res
 		}
 		r.clock.lower(r.Target.Meta.Timeout)
@@ -40,37 +42,34 @@ func resolve(o *Options, next Handler) Handler {
 		if !saysUnknown(res, r.Target.Name) {
 			return res
 		}
-		return r.elsewhere(ctx, o.Catalog, next, res)
+		return r.elsewhere(ctx, next, res)
 	}
 }
 
 // find sets the target. It returns the error where there is none.
-func (r *Request) find(ctx context.Context, c Catalog) *tool.Result {
+func (r *Request) find(ctx context.Context) *tool.Result {
+	c := r.View
 	id := tool.ID{Server: r.Server, Name: r.Tool}
-	if c.Blacklisted(id) && c.HasServer(r.Server) {
-		return denied(r, id)
-	}
 	known := c.HasServer(r.Server)
 	if known {
-		if t, ok := c.Find(id); ok { // the usual case
-			r.Target = t
-			return nil
+		if found, res := r.take(id); found { // the usual case
+			return res
 		}
 		if err := c.Await(ctx, r.Server); err != nil {
 			return failedServer(r, err)
 		}
-		if t, ok := c.Find(id); ok {
-			r.Target = t
-			return nil
+		if found, res := r.take(id); found {
+			return res
 		}
 	}
 	if !known && r.Server != "" {
-		// A name that is only misspelt does not lead around the blacklist to a tool
-		// that was not meant.
+		// A name that is only misspelt does not lead around a refusal to a tool that
+		// was not meant.
 		near, _ := c.Near(r.Server, r.Tool)
 		for _, server := range near {
-			if meant := (tool.ID{Server: server, Name: r.Tool}); c.Blacklisted(meant) {
-				return denied(r, meant)
+			meant := tool.ID{Server: server, Name: r.Tool}
+			if _, d := c.Find(meant); d != nil {
+				return r.denied(meant, d)
 			}
 		}
 	}
@@ -91,6 +90,17 @@ func (r *Request) find(ctx context.Context, c Catalog) *tool.Result {
 		return nil
 	}
 	return r.notFound(c, known, there)
+}
+
+// take makes the tool of this name the target, if there is one. It reports whether
+// there is, and returns the refusal where the caller must not see it.
+func (r *Request) take(id tool.ID) (found bool, refused *tool.Result) {
+	t, d := r.View.Find(id)
+	if d != nil {
+		return true, r.denied(id, d)
+	}
+	r.Target = t
+	return t != nil, nil
 }
 
 // failedServer answers for a server that is configured and cannot be had.
@@ -149,7 +159,8 @@ func (r *Request) notFound(c Catalog, known bool, there []*tool.Tool) *tool.Resu
 
 // elsewhere sends a call that its server does not know to the only other one
 // that does. Nothing has run so far, so that is safe.
-func (r *Request) elsewhere(ctx context.Context, c Catalog, next Handler, res *tool.Result) *tool.Result {
+func (r *Request) elsewhere(ctx context.Context, next Handler, res *tool.Result) *tool.Result {
+	c := r.View
 	if err := c.Await(ctx, ""); err != nil {
 		return res
 	}

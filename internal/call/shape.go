@@ -28,9 +28,9 @@ const ReadTool = "tenon_read_result"
 // A Keeper keeps bodies behind handles, and gives them back. Its methods are
 // called concurrently.
 type Keeper interface {
-	// Keep keeps a body for the caller. An empty kind is text, or JSON where the
+	// Keep keeps a body for the caller of r. An empty kind is text, or JSON where the
 	// body is an object or an array.
-	Keep(caller tool.Caller, kind string, body io.WriterTo) (*tool.Handle, error)
+	Keep(r *Request, kind string, body io.WriterTo) (*tool.Handle, error)
 	// Value returns what is behind a handle of the caller as JSON, or a part of it,
 	// in at most so many bytes. The error is a *tool.Error that says what to do next.
 	Value(ctx context.Context, caller tool.Caller, ref Reference, most int) ([]byte, error)
@@ -216,7 +216,7 @@ func (s *shaper) keep(kind string, body io.WriterTo) *tool.Handle {
 	if s.o.Keeper == nil {
 		return nil
 	}
-	h, err := s.o.Keeper.Keep(s.r.Caller, kind, body)
+	h, err := s.o.Keeper.Keep(s.r, kind, body)
 	if err != nil {
 		s.o.Logger.Warn("a long result is lost", "id", s.r.ID, "error", err)
 		s.r.Note("shape", "the rest is lost: it could not be kept")

@@ -26,7 +26,7 @@ type kept struct {
 	value  func(call.Reference, int) ([]byte, error)
 }
 
-func (k *kept) Keep(_ tool.Caller, kind string, body io.WriterTo) (*tool.Handle, error) {
+func (k *kept) Keep(_ *call.Request, kind string, body io.WriterTo) (*tool.Handle, error) {
 	if k.full {
 		return nil, errors.New("no space left on device")
 	}
@@ -356,7 +356,7 @@ type counting struct {
 	n int64
 }
 
-func (c *counting) Keep(_ tool.Caller, _ string, body io.WriterTo) (*tool.Handle, error) {
+func (c *counting) Keep(_ *call.Request, _ string, body io.WriterTo) (*tool.Handle, error) {
 	n, err := body.WriteTo(io.Discard)
 	c.n += n
 	return &tool.Handle{ID: "h_1"}, err

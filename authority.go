@@ -1,0 +1,193 @@
+package tenon
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/tenon-mcp/tenon/internal/call"
+	"github.com/tenon-mcp/tenon/internal/config"
+	"github.com/tenon-mcp/tenon/internal/policy"
+	"github.com/tenon-mcp/tenon/internal/taint"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// A Scope is who looks at the pool: what they may not use is not shown to them.
+// The zero value is the local user, as the configuration has them.
+type Scope struct {
+	Caller         tool.Caller
+	Session, Skill string
+	Mode           tool.Mode // a stricter one than their own
+}
+
+func (s Scope) subject() policy.Subject {
+	return policy.Subject{Caller: s.Caller.Name, Session: s.Session, Skill: s.Skill, Mode: s.Mode, Grant: s.Caller.Grant}
+}
+
+// An authority is a pool and its policy, as the pipeline sees them.
+type authority struct{ view }
+
+// scoped is the pool as callers of one profile see it.
+type scoped struct {
+	view
+	profile *policy.Profile
+}
+
+// maxScoped bounds how many views of profiles are kept.
+const maxScoped = 10_000
+
+// as returns the pool as these callers see it. The error is a *tool.Error.
+func (v view) as(s policy.Subject) (*scoped, error) {
+	profile, err := v.policy.Profile(s)
+	if err != nil {
+		return nil, err
+	}
+	if known, ok := v.views.Load(profile); ok {
+		return known.(*scoped), nil
+	}
+	if v.viewCount.Add(1) > maxScoped {
+		v.views.Clear()
+		v.viewCount.Store(1)
+	}
+	made, _ := v.views.LoadOrStore(profile, &scoped{v, profile})
+	return made.(*scoped), nil
+}
+
+// View implements call.Authority.
+func (a authority) View(c *tool.Call) (call.Catalog, error) {
+	return a.as(policy.Subject{
+		Caller: c.Caller.Name, Session: cmp.Or(c.Session, c.Task), Skill: c.Skill, Mode: c.Mode, Grant: c.Caller.Grant,
+	})
+}
+
+// facts returns what holds of a tool now, whoever uses it.
+func (v view) facts(t *tool.Tool) policy.Facts {
+	return policy.Facts{Blacklisted: v.Blacklisted(t.ID), Stopped: v.stops.why(t.ID)}
+}
+
+// seen decides whether a tool may be seen. The gateway's own tool gives nothing that
+// its caller has not been given already.
+func (s *scoped) seen(t *tool.Tool) *tool.Decision {
+	if t == s.long.tool {
+		return &tool.Decision{Behavior: tool.Allow, ReasonType: policy.OK, Reason: "Allowed."}
+	}
+	return s.profile.Visible(t, s.facts(t))
+}
+
+// Find implements call.Catalog.
+func (s *scoped) Find(id tool.ID) (*tool.Tool, *tool.Decision) {
+	if own := s.long.tool; own.ID == id {
+		return own, nil
+	}
+	t, ok := s.catalog.Snapshot().Find(id)
+	if !ok {
+		if !s.Blacklisted(id) {
+			return nil, nil
+		}
+		t = &tool.Tool{ID: id, Meta: tool.DefaultMeta()}
+	}
+	if d := s.seen(t); d.Behavior == tool.Deny {
+		return nil, d
+	}
+	return t, nil
+}
+
+// WithName implements call.Catalog.
+func (s *scoped) WithName(name string) []*tool.Tool {
+	return slices.DeleteFunc(s.view.WithName(name), s.hides)
+}
+
+// hides reports whether a tool is kept from these callers.
+func (s *scoped) hides(t *tool.Tool) bool { return s.seen(t).Behavior == tool.Deny }
+
+// nearest is how many near names are looked through for those that may be seen.
+const nearest = 50
+
+// Near implements call.Catalog.
+func (s *scoped) Near(server, name string) ([]string, []tool.ID) {
+	snap := s.catalog.Snapshot()
+	tools := snap.NearTools(server, name, nearest)
+	tools = slices.DeleteFunc(tools, func(id tool.ID) bool {
+		t, _ := s.Find(id)
+		return t == nil
+	})
+	return snap.NearServers(server, 3), tools[:min(len(tools), 5)]
+}
+
+// Decide implements call.Authority.
+func (a authority) Decide(r *call.Request) *tool.Decision {
+	s, ok := r.View.(*scoped)
+	if !ok { // it is set by View, which makes no other
+		return &tool.Decision{Behavior: tool.Deny, ReasonType: policy.SkillList, Reason: "Nobody has decided on this caller."}
+	}
+	f := a.facts(r.Target)
+	if r.Target == a.long.tool {
+		if f.Stopped == "" {
+			return s.seen(r.Target)
+		}
+	}
+	if behavior, trail := a.tainted(r); behavior != "" {
+		f.Taint, f.TaintText = behavior, trail
+	}
+	return s.profile.Decide(r.Target, r.Arguments, f)
+}
+
+// Limits implements call.Authority.
+func (a authority) Limits(r *call.Request) []string {
+	if s, ok := r.View.(*scoped); ok {
+		return s.profile.Limits()
+	}
+	return nil
+}
+
+// Approve implements call.Authority.
+func (a authority) Approve(ctx context.Context, r *call.Request, d *tool.Decision) *tool.Error {
+	return a.approve(ctx, r, d)
+}
+
+// Enter implements call.Authority.
+func (a authority) Enter(r *call.Request) *tool.Error { return a.stops.enter(r) }
+
+// Leave implements call.Authority.
+func (a authority) Leave(r *call.Request, res *tool.Result) {
+	a.stops.leave(r)
+	if a.cfg.Policy.Taint == config.TaintOff || res.Kind != "" && res.Kind != tool.Failed {
+		return // nothing was read
+	}
+	key := taintKey(r)
+	a.taint.Read(key, r.Target.Meta.Labels, taint.Source{Tool: r.Target.ID, Call: r.ID})
+}
+
+func taintKey(r *call.Request) taint.Key {
+	return taint.Key{Caller: r.Caller.Name, Session: r.SessionName()}
+}
+
+// tainted returns what follows from what the session of a call has read, and why.
+func (a authority) tainted(r *call.Request) (tool.Behavior, string) {
+	mode := a.cfg.Policy.Taint
+	if mode == config.TaintOff {
+		return "", ""
+	}
+	key := taintKey(r)
+	for _, h := range r.Opened {
+		a.taint.Opened(key, h)
+	}
+	if !slices.Contains(r.Target.Meta.Labels, tool.LabelEgress) {
+		return "", ""
+	}
+	trail := a.taint.Trail(key)
+	if !trail.Complete() {
+		return "", ""
+	}
+	switch mode {
+	case config.TaintAsk:
+		return tool.Ask, trail.Text()
+	case config.TaintBlock:
+		return tool.Deny, trail.Text()
+	}
+	text := "this tool can send data away, and " + trail.Text()
+	if !slices.ContainsFunc(r.Notes, func(n tool.Note) bool { return n.Stage == policy.Taint }) {
+		r.Note(policy.Taint, "%s", text)
+	}
+	return "", ""
+}
