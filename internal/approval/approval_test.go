@@ -258,6 +258,23 @@ func TestTheClockJumps(t *testing.T) {
 			_ = d.later(t.Context(), ask(`{}`))
 			d.pending()
 			_ = d.Close()
+			d.clock.set(-30 * time.Second) // no more than a clock is mended by
+			begun := time.Now()
+			d.start()
+			p := d.Pending(10)
+			if len(p) != 1 {
+				t.Fatalf("%d wait", len(p))
+			}
+			synctest.Wait()
+			time.Sleep(approval.DefaultTimeout)
+			synctest.Wait()
+			if a, _ := d.Get(t.Context(), p[0].ID); a.Status != tool.ApprovalTimeout {
+				t.Errorf("%s after %s", a.Status, time.Since(begun))
+			}
+			d.clock.set(0)
+			_ = d.later(t.Context(), ask(`{}`))
+			d.pending()
+			_ = d.Close()
 			d.clock.set(-time.Hour)
 			d.start()
 			if all := d.Pending(10); len(all) != 0 {
@@ -451,7 +468,7 @@ func TestScopes(t *testing.T) {
 			[]string{
 				`{"path":"/etc/a","deep":false,"n":7}`, `{"path":"/tmp/b","deep":true,"n":7}`, `{"path":"/tmp/b","n":7}`,
 				`{"path":"/tmp/b","deep":false,"n":7,"more":1}`, `{"path":["/tmp/b"],"deep":false,"n":7}`, `{}`,
-				`{"path":"/tmp/b","path":"/etc/a","deep":false,"n":7}`, `{"path":"/tmp/b","deep":false,"n":7.0}`,
+				`{"path":"/tmp/b","path":"/etc/a","deep":false,"n":7}`, `{"path":"/etc/a","path":"/tmp/b","deep":false,"n":7}`, `{"path":"/tmp/b","deep":false,"n":7.0}`,
 			},
 		},
 		{"number", `{"n":"?"}`, tool.ScopePattern, []string{`{"path":"/tmp/a","deep":false,"n":8}`}, []string{`{"path":"/tmp/a","deep":false,"n":80}`}},

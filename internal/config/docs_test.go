@@ -67,6 +67,7 @@ func TestManualKeys(t *testing.T) {
 		"Store":         "version: 1\nstore: {" + unknown + "}\n",
 		"Skills":        "version: 1\nskills: {" + unknown + "}\n",
 		"Policy":        "version: 1\npolicy: {" + unknown + "}\n",
+		"Approvals":     "version: 1\npolicy: {approvals: {" + unknown + "}}\n",
 		"Limits":        "version: 1\npolicy: {limits: [{per: all, calls: 1, " + unknown + "}]}\n",
 	}
 	for heading, yaml := range tests {
