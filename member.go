@@ -38,6 +38,7 @@ type member struct {
 	meta     map[string]tool.Meta // of a bundled server
 	entry    *config.Server       // nil for the server of AddTool
 
+	warned   map[string]bool                // tools whose lack of metadata was told; guarded by Gateway.offering
 	tools    []json.RawMessage              // as it listed them last; guarded by Gateway.offering
 	listKey  string                         // of its list on disk; empty where none is kept
 	recalled atomic.Pointer[listcache.Kept] // set while its tools are those of an earlier run
@@ -291,6 +292,7 @@ func (k maker) offer(m *member, raw []json.RawMessage) (changed bool) {
 	for _, d := range dropped {
 		k.log.Warn("tool is left out", "server", m.name, "tool", d.Name, "error", d.Reason)
 	}
+	k.warnUndeclared(m)
 	return changed
 }
 
@@ -307,6 +309,9 @@ func (k maker) meta(t *tool.Tool) tool.Meta {
 		if declared, ok := m.meta[t.Name]; ok {
 			meta = declared
 			meta.Exclusive = meta.Registered && !meta.ConcurrencySafe
+		}
+		if m.meta == nil { // a foreign server: our own say of their tools what is declared
+			meta = annotated(meta, t.Annotations, m.entry != nil && m.entry.TrustAnnotations)
 		}
 	}
 	for _, rule := range k.cfg.Tools {

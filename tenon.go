@@ -195,11 +195,11 @@ func (o *Options) load() (*config.Config, error) {
 		}
 	}
 	if o.Config == "" {
-		return config.BuiltIn(keyless), nil
+		return withSkills(config.BuiltIn(keyless), nil)
 	}
-	return config.Load(config.Source{
+	return withSkills(config.Load(checks(config.Source{
 		Path: o.Config, Env: o.Env, Bundled: names, Rules: builtInRules(), CheckAddress: rules.CheckAddress,
-	})
+	})))
 }
 
 // Close stops all servers and waits for them, side by side. Calls in flight fail.

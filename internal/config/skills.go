@@ -8,6 +8,10 @@ type Skills struct {
 	Disabled []string // names of skills that are left out
 	Default  string   // the skill of whom no rule gives one, and who chooses none; empty is none
 	BuiltIn  bool     // those that come with Tenon are there
+
+	// Loaded is what the program has read from Dirs. This package does not look at
+	// it: it is part of what two configurations are compared by.
+	Loaded any `json:"-"`
 }
 
 // maxSkillDirs bounds the folders.

@@ -1,0 +1,68 @@
+package tenon
+
+import (
+	"strings"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// aloud is how many tools of one listing are warned of one by one.
+const aloud = 5
+
+// warnUndeclared tells the operator, once for each tool, which tools of a member
+// nobody has declared. Whoever calls it holds offering.
+func (k maker) warnUndeclared(m *member) {
+	tools, _ := k.catalog.Snapshot().Server(m.name)
+	var names []string
+	for i := range tools {
+		t := &tools[i]
+		if t.Meta.Registered || m.warned[t.Name] {
+			continue
+		}
+		if m.warned == nil {
+			m.warned = map[string]bool{}
+		}
+		m.warned[t.Name] = true
+		names = append(names, t.Name)
+	}
+	const text = "tool has no metadata: it counts as neither read-only nor safe to run side by side"
+	if len(names) <= aloud {
+		for _, name := range names {
+			k.log.Warn(text, "server", m.name, "tool", name, "hint", "tenon check --connect prints an entry for tools:")
+		}
+		return
+	}
+	k.log.Warn("tools have no metadata: they count as neither read-only nor safe to run side by side", "server", m.name,
+		"count", len(names), "tools", strings.Join(names[:aloud], ", ")+", …", "hint", "tenon check --connect prints entries for tools:")
+}
+
+// draft returns the entry of tools: that declares a tool as what its server says
+// it is, for a person to look at and to paste.
+func draft(t *tool.Tool) Draft {
+	m := annotated(tool.DefaultMeta(), t.Annotations, true)
+	d := Draft{Tool: t.ID.String(), ReadOnly: m.ReadOnly, Destructive: m.Destructive, Idempotent: m.Idempotent, SideEffect: m.SideEffect, RiskLevel: tool.RiskLow}
+	switch {
+	case !m.Registered: // nothing is known: the strictest, which a person loosens
+		d.Destructive, d.RiskLevel, d.Guessed = true, tool.RiskHigh, true
+		d.SideEffect = tool.EffectExternal
+	case m.Destructive:
+		d.RiskLevel = tool.RiskHigh
+	case !m.ReadOnly:
+		d.RiskLevel = tool.RiskMedium
+	}
+	d.ConcurrencySafe = d.ReadOnly
+	return d
+}
+
+// A Draft is a proposed entry of `tools:` for a tool that nobody has declared.
+type Draft struct {
+	Tool            string          `json:"tool"` // "server/tool"
+	ReadOnly        bool            `json:"read_only"`
+	ConcurrencySafe bool            `json:"concurrency_safe"`
+	Destructive     bool            `json:"destructive"`
+	Idempotent      bool            `json:"idempotent"`
+	SideEffect      tool.SideEffect `json:"side_effect"`
+	RiskLevel       tool.RiskLevel  `json:"risk_level"`
+	// Guessed is set where the server says nothing of the tool either.
+	Guessed bool `json:"guessed,omitempty"`
+}
