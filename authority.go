@@ -12,15 +12,15 @@ import (
 	"github.com/tenon-mcp/tenon/tool"
 )
 
-// A Scope is who looks at the pool: what they may not use is not shown to them.
+// A Viewer is who looks at the pool: what they may not use is not shown to them.
 // The zero value is the local user, as the configuration has them.
-type Scope struct {
+type Viewer struct {
 	Caller         tool.Caller
 	Session, Skill string
 	Mode           tool.Mode // a stricter one than their own
 }
 
-func (s Scope) subject() policy.Subject {
+func (s Viewer) subject() policy.Subject {
 	return policy.Subject{Caller: s.Caller.Name, Session: s.Session, Skill: s.Skill, Mode: s.Mode, Grant: s.Caller.Grant}
 }
 

@@ -20,7 +20,7 @@ const listingWait = 15 * time.Second
 
 // ListOptions narrow a listing.
 type ListOptions struct {
-	Scope         // who looks
+	Viewer        // who looks
 	Server string // only this one; empty is all
 }
 
@@ -159,7 +159,7 @@ type Offer struct {
 
 // Offer returns the offer as it is now, after waiting for servers, and fails, as
 // Tools does.
-func (g *Gateway) Offer(ctx context.Context, s Scope) (Offer, error) {
+func (g *Gateway) Offer(ctx context.Context, s Viewer) (Offer, error) {
 	settle(ctx, g.pool.Load().members)
 	if err := context.Cause(ctx); err != nil {
 		return Offer{}, err
@@ -168,7 +168,7 @@ func (g *Gateway) Offer(ctx context.Context, s Scope) (Offer, error) {
 }
 
 // Offered returns the offer as it is now, without waiting for anything.
-func (g *Gateway) Offered(s Scope) (Offer, error) {
+func (g *Gateway) Offered(s Viewer) (Offer, error) {
 	sees, err := view{g, g.pool.Load()}.as(s.subject())
 	if err != nil {
 		return Offer{}, err

@@ -76,7 +76,7 @@ func TestToolsAreRemembered(t *testing.T) {
 	if !slices.Equal(names(kept.Tools), names(fresh.Tools)) {
 		t.Errorf("remembered %v, were %v", names(kept.Tools), names(fresh.Tools))
 	}
-	offer, err := second.Offer(t.Context(), tenon.Scope{})
+	offer, err := second.Offer(t.Context(), tenon.Viewer{})
 	if err != nil || !slices.Equal(offer.Remembered(), []string{"s"}) {
 		t.Errorf("remembered: %v, %v", offer.Remembered(), err)
 	}
@@ -113,7 +113,7 @@ func TestRememberedLazyServerIsNotStarted(t *testing.T) {
 	config := write(t, "version: 1\nservers:\n"+entry(t, "s", upstreamtest.Script{CountFile: count}, ", start: lazy"))
 	for starts := range 2 {
 		g := open(t, tenon.Options{Config: config, Env: []string{"XDG_CACHE_HOME=" + dir}, Start: true})
-		offer, err := g.Offer(t.Context(), tenon.Scope{})
+		offer, err := g.Offer(t.Context(), tenon.Viewer{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,10 +156,10 @@ func TestNothingIsRemembered(t *testing.T) {
 			config := write(t, "version: 1\n"+c.gateway+"servers:\n"+hanging(t, "s", flag, upstreamtest.Script{}, c.more))
 			for range 2 {
 				g := open(t, tenon.Options{Config: config, Env: []string{"XDG_CACHE_HOME=" + c.cache}, Start: true})
-				if offer, err := g.Offered(tenon.Scope{}); err != nil || len(offer.Remembered()) > 0 {
+				if offer, err := g.Offered(tenon.Viewer{}); err != nil || len(offer.Remembered()) > 0 {
 					t.Errorf("remembered: %v", offer.Remembered())
 				}
-				if _, err := g.Offer(t.Context(), tenon.Scope{}); err != nil {
+				if _, err := g.Offer(t.Context(), tenon.Viewer{}); err != nil {
 					t.Error(err)
 				}
 				if err := g.Close(); err != nil {

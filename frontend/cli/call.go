@@ -100,7 +100,7 @@ func carryOut(ctx context.Context, a *app, p pool, c tool.Call, assigned []assig
 // schemaFor returns the schema of the tool's arguments, or nil where there is no
 // such tool: then the call is made all the same, for the gateway to correct.
 func (a *app) schemaFor(ctx context.Context, p pool, c tool.Call) (json.RawMessage, error) {
-	l, err := p.Tools(ctx, tenon.ListOptions{Scope: a.scope(), Server: c.Server})
+	l, err := p.Tools(ctx, tenon.ListOptions{Viewer: a.scope(), Server: c.Server})
 	if ctx.Err() != nil {
 		return nil, &tool.Error{Kind: tool.Canceled, Text: "The call was canceled.", Err: ctx.Err()}
 	}

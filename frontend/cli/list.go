@@ -38,7 +38,7 @@ func toolsCommand(a *app) *cobra.Command {
 				return err
 			}
 			defer p.Close()
-			return runTools(ctx, a, p, tenon.ListOptions{Scope: a.scope(), Server: server}, rest.Format(format))
+			return runTools(ctx, a, p, tenon.ListOptions{Viewer: a.scope(), Server: server}, rest.Format(format))
 		},
 	}
 	cmd.Flags().StringVar(&server, "server", "", "only this server")
@@ -189,7 +189,7 @@ func searchCommand(a *app) *cobra.Command {
 			}
 			defer p.Close()
 			spinner := a.progress("waiting for servers")
-			matches, err := p.Find(ctx, tenon.FindOptions{Scope: a.scope(), Words: strings.Join(args, " "), Limit: limit})
+			matches, err := p.Find(ctx, tenon.FindOptions{Viewer: a.scope(), Words: strings.Join(args, " "), Limit: limit})
 			spinner.stop()
 			if err != nil {
 				return err

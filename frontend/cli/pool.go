@@ -50,7 +50,7 @@ func (p inPlace) Rendered(ctx context.Context, o tenon.ListOptions, f rest.Forma
 	if err != nil {
 		return nil, err
 	}
-	offer, err := p.Offered(o.Scope)
+	offer, err := p.Offered(o.Viewer)
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +123,8 @@ func (a *app) configPath() string {
 }
 
 // scope returns who looks: the caller of this command line.
-func (a *app) scope() tenon.Scope {
-	return tenon.Scope{
+func (a *app) scope() tenon.Viewer {
+	return tenon.Viewer{
 		Caller: tool.Caller{Via: "cli"}, Session: cmp.Or(a.common.session, a.common.task), Skill: a.common.skill,
 	}
 }

@@ -57,7 +57,7 @@ func (h *handler) tools(ctx context.Context, x *wire.Exchange, m *jsonrpc.Messag
 	if len(m.Params) > 0 && jsonrpc.Members(m.Params, []string{"_meta"}, span[:]) == nil && span[0].Found() {
 		h.meta(&c, x, span[0].In(m.Params))
 	}
-	offer, err := h.gw.Offer(ctx, tenon.Scope{
+	offer, err := h.gw.Offer(ctx, tenon.Viewer{
 		Caller: via(x.Caller), Session: cmp.Or(c.Session, h.name, c.Task), Skill: c.Skill, Mode: c.Mode,
 	})
 	if e, ok := errors.AsType[*tool.Error](err); ok {

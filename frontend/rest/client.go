@@ -78,7 +78,7 @@ func (c *Client) Tools(ctx context.Context, o tenon.ListOptions) (tool.Listing, 
 			Tools []toolShown `json:"tools"`
 		} `json:"servers"`
 	}
-	q := scopeQuery(o.Scope)
+	q := scopeQuery(o.Viewer)
 	q.Set("server", o.Server)
 	if err := c.get(ctx, "/tools", given(q), &in); err != nil {
 		return tool.Listing{}, err
@@ -110,7 +110,7 @@ type toolShown struct {
 
 // Rendered returns what the pool offers in a format.
 func (c *Client) Rendered(ctx context.Context, o tenon.ListOptions, f Format) ([]byte, error) {
-	q := scopeQuery(o.Scope)
+	q := scopeQuery(o.Viewer)
 	q.Set("server", o.Server)
 	q.Set("format", string(f))
 	return c.do(ctx, http.MethodGet, "/tools?"+given(q).Encode(), nil)
@@ -119,7 +119,7 @@ func (c *Client) Rendered(ctx context.Context, o tenon.ListOptions, f Format) ([
 // Find returns the tools that fit words, best first.
 func (c *Client) Find(ctx context.Context, o tenon.FindOptions) ([]tenon.Match, error) {
 	var out matchList
-	q := scopeQuery(o.Scope)
+	q := scopeQuery(o.Viewer)
 	q.Set("q", o.Words)
 	if o.Limit > 0 {
 		q.Set("limit", strconv.Itoa(o.Limit))
@@ -129,7 +129,7 @@ func (c *Client) Find(ctx context.Context, o tenon.FindOptions) ([]tenon.Match, 
 }
 
 // scopeQuery says who looks, apart from the caller, who is that of the credential.
-func scopeQuery(s tenon.Scope) url.Values {
+func scopeQuery(s tenon.Viewer) url.Values {
 	return url.Values{"session": {s.Session}, "skill": {s.Skill}, "mode": {string(s.Mode)}}
 }
 

@@ -55,7 +55,7 @@ const oddSchema = `{"type":"object","$schema":"https://json-schema.org/draft/202
 // What each API is known to refuse is gone, and nothing else is.
 func TestDeclarationsSuitTheirAPIs(t *testing.T) {
 	gw := pool(t)
-	offer, err := gw.Offer(t.Context(), tenon.Scope{})
+	offer, err := gw.Offer(t.Context(), tenon.Viewer{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func FuzzRender(f *testing.F) {
 	f.Add(`true`, `{"name":"x","name":"y"}`)
 	f.Add(`{"a":1,"a":{"b":[1,{}]}}`, ` { "n":1 } `)
 	gw := pool(f)
-	offer, err := gw.Offer(f.Context(), tenon.Scope{})
+	offer, err := gw.Offer(f.Context(), tenon.Viewer{})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -28,8 +28,8 @@ func (a *api) servers(r *http.Request, _ tool.Caller) (response, error) {
 var scopeKeys = []string{"session", "skill", "mode"}
 
 // scopeOf returns who looks.
-func scopeOf(r *http.Request, q url.Values, caller tool.Caller) tenon.Scope {
-	return tenon.Scope{
+func scopeOf(r *http.Request, q url.Values, caller tool.Caller) tenon.Viewer {
+	return tenon.Viewer{
 		Caller:  caller,
 		Session: cmp.Or(q.Get("session"), r.Header.Get("X-Tenon-Session"), r.Header.Get("X-Tenon-Task")),
 		Skill:   cmp.Or(q.Get("skill"), r.Header.Get("X-Tenon-Skill")),
@@ -43,7 +43,7 @@ func (a *api) tools(r *http.Request, caller tool.Caller) (response, error) {
 		return response{}, err
 	}
 	scope := scopeOf(r, q, caller)
-	listing, err := a.gw.Tools(r.Context(), tenon.ListOptions{Scope: scope, Server: q.Get("server")})
+	listing, err := a.gw.Tools(r.Context(), tenon.ListOptions{Viewer: scope, Server: q.Get("server")})
 	if err != nil {
 		return response{}, err
 	}
@@ -85,7 +85,7 @@ func (a *api) search(r *http.Request, caller tool.Caller) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	matches, err := a.gw.Find(r.Context(), tenon.FindOptions{Scope: scopeOf(r, q, caller), Words: words, Limit: limit})
+	matches, err := a.gw.Find(r.Context(), tenon.FindOptions{Viewer: scopeOf(r, q, caller), Words: words, Limit: limit})
 	if err != nil {
 		return response{}, err
 	}
