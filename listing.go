@@ -119,9 +119,9 @@ type Match struct {
 
 // FindOptions say what to search for.
 type FindOptions struct {
-	Scope // who looks
-	Words string
-	Limit int // how many to give at most; 0 is all
+	Viewer // who looks
+	Words  string
+	Limit  int // how many to give at most; 0 is all
 }
 
 // Find returns the tools that have most in common with words, best first. It waits
