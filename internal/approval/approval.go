@@ -28,6 +28,7 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,12 +137,6 @@ type question struct {
 
 // New returns a broker, with what the store has of before.
 func New(ctx context.Context, o Options) (*Broker, error) {
-	if o.Timeout <= 0 {
-		o.Timeout = DefaultTimeout
-	}
-	if o.MaxPending <= 0 {
-		o.MaxPending = DefaultMaxPending
-	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -151,6 +146,7 @@ func New(ctx context.Context, o Options) (*Broker, error) {
 	if o.Notify == nil {
 		o.Notify = func(tool.Approval) {}
 	}
+	o.Timeout, o.MaxPending = cmp.Or(o.Timeout, DefaultTimeout), cmp.Or(o.MaxPending, DefaultMaxPending)
 	b := &Broker{o: o, stop: make(chan struct{}), asked: map[string]*question{}}
 	before, err := o.Store.OpenApprovals(ctx, b.now())
 	if err != nil {
@@ -195,6 +191,13 @@ func (b *Broker) newQuestion(a tool.Approval, left time.Duration) *question {
 		b.expire(p)
 	})
 	return p
+}
+
+// Configure bounds questions anew from the next one on; 0 is the default.
+func (b *Broker) Configure(timeout time.Duration, maxPending int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.o.Timeout, b.o.MaxPending = cmp.Or(timeout, DefaultTimeout), cmp.Or(maxPending, DefaultMaxPending)
 }
 
 func (b *Broker) now() time.Time { return b.o.Now().Round(0) }

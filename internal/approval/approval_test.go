@@ -644,13 +644,15 @@ func TestTheCallersOwnPerson(t *testing.T) {
 		d.pending()
 
 		q = ask(`{}`) // somebody else is first
-		ended := make(chan struct{})
+		asked, ended := make(chan struct{}), make(chan struct{})
 		q.Person = person(func(ctx context.Context, _ tool.Approval) (tool.Verdict, error) {
+			close(asked)
 			<-ctx.Done()
 			close(ended)
 			return tool.Verdict{}, ctx.Err()
 		})
 		got := d.later(t.Context(), q)
+		<-asked
 		d.decide(d.pending().ID, tool.Verdict{})
 		want(t, <-got, tool.ApprovalDenied)
 		<-ended
