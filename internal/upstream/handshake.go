@@ -23,7 +23,6 @@ type peer struct {
 	era          era.Era
 	version      string
 	capabilities json.RawMessage
-	instructions string
 	meta         []jsonrpc.Field // what each request must say of this side; nil for a legacy peer
 }
 
@@ -32,7 +31,28 @@ type hello struct {
 	Version      string          `json:"protocolVersion"`
 	Capabilities json.RawMessage `json:"capabilities"`
 	Instructions string          `json:"instructions"`
+	Info         struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	} `json:"serverInfo"`
 }
+
+// An About is what a server said of itself in its last handshake.
+type About struct {
+	Name, Version string
+	Instructions  string // for models
+}
+
+// About returns what the server said of itself in its last handshake. It is empty
+// before the first one.
+func (s *Server) About() About {
+	if a := s.dialer.about.Load(); a != nil {
+		return *a
+	}
+	return About{}
+}
+
+func (d *dialer) met(h *hello) { d.about.Store(&About{h.Info.Name, h.Info.Version, h.Instructions}) }
 
 // versioned is a client whose transport says the version with each request.
 type versioned interface{ SetVersion(v string) }
@@ -106,9 +126,9 @@ func (d *dialer) discovered(ctx context.Context, c wire.Client, result tool.Byte
 		if v, ok := c.(versioned); ok {
 			v.SetVersion(era.ModernFirst) // initialize may have been sent meanwhile
 		}
+		d.met(&h)
 		return peer{
-			era: era.Modern, version: era.ModernFirst, capabilities: h.Capabilities,
-			instructions: h.Instructions, meta: d.clientMeta(),
+			era: era.Modern, version: era.ModernFirst, capabilities: h.Capabilities, meta: d.clientMeta(),
 		}, era.Modern, nil
 	}
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && era.IsModernError(e) {
@@ -147,7 +167,8 @@ func (d *dialer) initialize(ctx context.Context, c wire.Client) (peer, error) {
 	if err := c.Notify(ctx, "notifications/initialized", nil); err != nil {
 		return peer{}, fmt.Errorf("notifications/initialized: %w", err)
 	}
-	return peer{era: era.Legacy, version: h.Version, capabilities: h.Capabilities, instructions: h.Instructions}, nil
+	d.met(&h)
+	return peer{era: era.Legacy, version: h.Version, capabilities: h.Capabilities}, nil
 }
 
 func (d *dialer) clientInfo() []byte {

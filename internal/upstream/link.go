@@ -114,6 +114,7 @@ type dialer struct {
 	rate    *rate.Limiter   // of processes and connections
 	changed func()          // the server said that its tools have changed
 	unread  atomic.Int64    // lines that were no messages
+	about   atomic.Pointer[About]
 
 	mu   sync.Mutex
 	shut bool // tasks is waited for: nothing may be added to it
