@@ -28,6 +28,38 @@ func (g *Gateway) Access() *Access { return g.access }
 // approverVariable holds the approver's token where the operator sets it.
 const approverVariable = "TENON_APPROVER_TOKEN"
 
+// OpenAccess returns who may call by the configuration of o, for a server that is
+// no gateway. The caller must close it.
+func OpenAccess(o Options) (*Access, error) {
+	cfg, err := o.load()
+	if err != nil {
+		return nil, err
+	}
+	return access.New(accessOptions(cfg, o)), nil
+}
+
+// OpenKeys returns the file of keys that counts by the configuration of o.
+func OpenKeys(o Options) (*Keys, error) {
+	cfg, err := o.load()
+	if err != nil {
+		return nil, err
+	}
+	path := keysPath(cfg, o.StateDir)
+	if path == "" {
+		return nil, &tool.Error{Kind: tool.Invalid, Text: "there is no place for keys: set auth.keys in the configuration, or $HOME"}
+	}
+	return access.OpenKeys(path), nil
+}
+
+// Keys is a file of API keys, for those who change it.
+type Keys = access.Keys
+
+// A Key is what is kept of an API key: all but the key.
+type Key = access.Key
+
+// A Scope is what a key allows.
+type Scope = access.Scope
+
 // shortest is the length from which on a secret is hidden: hiding each "true" would
 // hide the log.
 const shortest = 6
@@ -36,7 +68,7 @@ const shortest = 6
 // where there is none yet and the gateway is there to stay.
 func openAccess(cfg *config.Config, o Options, secrets *redact.Redactor) *access.Access {
 	token := tool.NewSecret(strings.TrimSpace(variable(o.Env, approverVariable)))
-	if dir := stateDir(o.Env); token.Reveal() == "" && o.Start && dir != "" {
+	if dir := o.StateDir; token.Reveal() == "" && o.Start && dir != "" {
 		var err error
 		if token, err = access.MakeApprover(dir); err != nil {
 			o.Logger.Warn("no approver's token: nobody can decide approvals over REST", "error", err)
@@ -59,7 +91,7 @@ func follow(a *access.Access, old, now *config.Config, o Options) {
 
 // accessOptions returns what a configuration says of who may call.
 func accessOptions(cfg *config.Config, o Options) access.Options {
-	out := access.Options{Keys: keysPath(cfg, o.Env), Required: cfg.Auth.Required, Logger: o.Logger}
+	out := access.Options{Keys: keysPath(cfg, o.StateDir), Required: cfg.Auth.Required, Logger: o.Logger}
 	if p := cfg.Auth.OIDC; p != nil {
 		grants := make([]access.ClaimGrant, len(p.Grants))
 		for i, g := range p.Grants {
@@ -76,19 +108,28 @@ func accessOptions(cfg *config.Config, o Options) access.Options {
 }
 
 // keysPath returns where the file of keys is; nothing where there is no place for it.
-func keysPath(cfg *config.Config, env []string) string {
+func keysPath(cfg *config.Config, stateDir string) string {
 	if cfg.Auth.Keys != "" {
 		return cfg.Auth.Keys
 	}
-	if dir := stateDir(env); dir != "" {
-		return filepath.Join(dir, "keys.json")
+	if stateDir == "" {
+		return ""
 	}
-	return ""
+	return filepath.Join(stateDir, "keys.json")
 }
 
-// stateDir returns Tenon's folder for what must outlive a run, by the environment,
-// or nothing.
-func stateDir(env []string) string {
+// ApproverToken returns the token that decides approvals, of the environment or of
+// the state folder; the zero one where there is none.
+func ApproverToken(o Options) (tool.Secret, error) {
+	if token := strings.TrimSpace(variable(o.Env, approverVariable)); token != "" || o.StateDir == "" {
+		return tool.NewSecret(token), nil
+	}
+	return access.ReadApprover(o.StateDir)
+}
+
+// StateDir returns the user's folder for Options.StateDir by an environment as
+// os.Environ gives it, or nothing.
+func StateDir(env []string) string {
 	absolute := func(name string) string {
 		if path := variable(env, name); filepath.IsAbs(path) {
 			return path

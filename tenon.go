@@ -108,7 +108,7 @@ type Gateway struct {
 	secrets *redact.Redactor
 	spawner *proc.Spawner
 	record  *record.Record
-	events  broadcast
+	events  broadcast[Event]
 	long    longResults
 	memory  memory
 	ledger  *ledger.Ledger // outlives a reload: what was done is done
@@ -132,6 +132,8 @@ type background struct {
 	closing context.Context // ends in-process servers
 	cancel  context.CancelFunc
 	tasks   sync.WaitGroup
+
+	approvals *Approvals
 }
 
 // Open reads the configuration and opens the pool. With Options.Start the servers
@@ -166,6 +168,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	g.close = sync.OnceValue(func() error { return shutdown(g) })
 	g.closing, g.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	g.leaving, g.leave = context.WithCancel(g.closing)
+	g.approvals = newApprovals(g)
 	g.openStops(o)
 	g.memory.open(cfg, o)
 	g.long = openResults(cfg, o, g.spawner)
@@ -178,6 +181,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 		return g, nil
 	}
 	p.start(g)
+	g.tasks.Go(func() { _, _ = g.approvals.open(g.leaving) }) // what failed is logged, and tried again
 	if err := p.requireStarted(ctx); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
@@ -207,6 +211,7 @@ func (g *Gateway) Close() error { return g.close() }
 
 func shutdown(g *Gateway) error {
 	g.leave()
+	g.approvals.close()
 	g.reloading <- struct{}{} // for good, after the reload that runs
 	var err error
 	if p := g.pool.Load(); p != nil {

@@ -86,7 +86,7 @@ func (a *app) client(url string) (*rest.Client, error) {
 // openGateway opens the pool in this process; start starts all its servers.
 func (a *app) openGateway(ctx context.Context, log *slog.Logger, start bool) (*tenon.Gateway, error) {
 	o := tenon.Options{
-		Config: a.configPath(), Bundled: bundled(), Env: a.Env, Logger: log, Start: start,
+		Config: a.configPath(), Bundled: bundled(), Env: a.Env, StateDir: tenon.StateDir(a.Env), Logger: log, Start: start,
 	}
 	if a.Executable != "" {
 		o.Executable = []string{a.Executable, "server"}
