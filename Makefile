@@ -26,9 +26,14 @@ build: ## Build the binary for this machine into dist/
 npm: ## Install the npm tool servers that tests run against
 	@tools/npm.sh
 
+.PHONY: postgres
+postgres: ## Install the PostgreSQL server that tests start for themselves
+	@tools/postgres.sh
+
 .PHONY: test
 test: $(BIN)/gotestsum ## Run all tests with the race detector; PKG= picks packages
 	@tools/npm.sh || [ $$? = 3 ]
+	@tools/postgres.sh || [ $$? = 3 ]
 	@GO="$(GO)" tools/test.sh $(PKG)
 
 .PHONY: lint

@@ -3,9 +3,9 @@
 // was denied or misnamed too, so this is where an operator looks to see what an
 // agent did.
 //
-// Neither arguments nor results are kept: they hold what people and programs
-// keep secret. An [Entry] says who called what, when, how it ended and what
-// Tenon did about it.
+// Neither arguments nor results are kept here: internal/store keeps them, where
+// an operator wants that. An [Entry] says who called what, when, how it ended,
+// what was decided and what Tenon did about it.
 //
 // A [Record] lives in memory and forgets: the ring holds a fixed number of
 // entries, and a new one takes the place of the oldest.
@@ -62,6 +62,8 @@ type Entry struct {
 	// Attempts counts how often the call was sent: 0 where it never was.
 	Attempts int
 	Notes    []tool.Note
+	Decision *tool.Decision // nil where nothing was decided
+	Handle   string         // of the whole result, where it was cut
 }
 
 // A Record keeps finished calls. All methods may be called at any time from any

@@ -1,0 +1,128 @@
+package store_test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/store"
+)
+
+// child adds calls without an end, as a process of its own, and says which.
+func child(url string) {
+	s, err := store.New(store.Options{URL: url})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	out := bufio.NewWriter(os.Stdout)
+	tick := time.NewTicker(time.Millisecond)
+	for i := 0; ; i++ {
+		p, err := s.Reserve(tickContext{})
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		s.Add(p, finished(i))
+		fmt.Fprintln(out, i, time.Now().UnixMilli(), s.Status().Gone != "")
+		out.Flush()
+		<-tick.C
+	}
+}
+
+// tickContext never ends.
+type tickContext struct{}
+
+func (tickContext) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (tickContext) Done() <-chan struct{}       { return nil }
+func (tickContext) Err() error                  { return nil }
+func (tickContext) Value(any) any               { return nil }
+
+// A process that is killed loses at most its last second, and nothing is broken.
+func TestKilledWriter(t *testing.T) {
+	onEach(t, func(t *testing.T, d dialect) {
+		for round := range 3 {
+			url, _ := d.fresh(t)
+			cmd := exec.CommandContext(t.Context(), os.Args[0])
+			cmd.Env = append(os.Environ(), "STORE_TEST_CHILD="+url)
+			stdout, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			said := bufio.NewScanner(stdout)
+			at := map[int]int64{}
+			last := -1
+			for said.Scan() {
+				parts := strings.Fields(said.Text())
+				if len(parts) != 3 {
+					t.Fatal(said.Text())
+				}
+				last, _ = strconv.Atoi(parts[0])
+				at[last], _ = strconv.ParseInt(parts[1], 10, 64)
+				if last == 1200+137*round {
+					_ = cmd.Process.Kill()
+				}
+			}
+			_ = cmd.Wait()
+			killed := at[last]
+			s := open(t, store.Options{URL: url})
+			v, err := s.Verify(t.Context())
+			if err != nil || len(v.Faults) > 0 {
+				t.Fatalf("%v %+v", err, v)
+			}
+			if next := int(v.Rows); next <= last && killed-at[next] > 1000 {
+				t.Errorf("%d of %d rows: what is lost reaches back %d ms", v.Rows, last+1, killed-at[next])
+			}
+			add(t, s, finished(99_999)) // it goes on
+			if v, err = s.Verify(t.Context()); err != nil || len(v.Faults) > 0 {
+				t.Fatalf("%v %+v", err, v)
+			}
+		}
+	})
+}
+
+// A disk that is full: the size of files is limited for the process.
+func TestFullDisk(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the limit is one of Unix")
+	}
+	path := filepath.Join(t.TempDir(), "record.db")
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -f 2000; exec "$0"`, os.Args[0])
+	cmd.Env = append(os.Environ(), "STORE_TEST_CHILD=sqlite:"+path)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewScanner(stdout)
+	full := 0
+	for said.Scan() {
+		if strings.HasSuffix(said.Text(), "true") {
+			if full++; full == 200 { // it lives on without room
+				_ = cmd.Process.Kill()
+			}
+		}
+	}
+	_ = cmd.Wait()
+	if full < 200 {
+		t.Fatalf("the process ended after %d calls without room", full)
+	}
+	s := open(t, store.Options{URL: "sqlite:" + path}) // with room again
+	add(t, s, finished(99_999))
+	v, err := s.Verify(t.Context())
+	if err != nil || len(v.Faults) > 0 || v.Rows < 100 {
+		t.Errorf("%v %+v", err, v)
+	}
+}

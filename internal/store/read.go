@@ -1,0 +1,181 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// A Filter says which calls are wanted. What is empty does not matter.
+type Filter struct {
+	Server, Tool string
+	Kind         tool.Kind
+	OK           bool // only calls that succeeded; Kind must be empty then
+	Session      string
+	Task         string
+	Caller       string
+	Since, Until time.Time // of the beginning of the call
+	Limit        int       // 0 is 100
+	Before       int64     // only rows with a smaller number: the cursor
+}
+
+// A Page is a part of the calls, the newest first.
+type Page struct {
+	Calls []Row
+	Next  int64 // as Filter.Before for the page after this; 0 at the end
+}
+
+// settleWithin bounds how long a read waits for what is not written yet.
+const settleWithin = 3 * time.Second
+
+// settle has the writer write what is queued, and waits for that, but not long: a
+// database that cannot be written may still be read.
+func (s *Store) settle(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, settleWithin)
+	defer cancel()
+	if err := s.Flush(bounded); err != nil && (ctx.Err() != nil || errors.Is(err, errClosed)) {
+		return err
+	}
+	return nil
+}
+
+// Calls returns calls, the newest first, those that are not written yet included.
+func (s *Store) Calls(ctx context.Context, f Filter) (Page, error) {
+	if f.Limit <= 0 {
+		f.Limit = 100
+	}
+	if err := s.settle(ctx); err != nil {
+		return Page{}, err
+	}
+	where, args := f.where()
+	rows, err := s.query(ctx, where+" ORDER BY seq DESC LIMIT ?", append(args, f.Limit+1)...)
+	if err != nil {
+		return Page{}, err
+	}
+	p := Page{Calls: rows}
+	if len(rows) > f.Limit {
+		p.Calls = rows[:f.Limit]
+		p.Next = p.Calls[f.Limit-1].Seq
+	}
+	return p, nil
+}
+
+// where returns the conditions of a query.
+func (f Filter) where() (string, []any) {
+	all := []string{"type = ?"}
+	args := []any{TypeCall}
+	for _, c := range []struct{ column, value string }{
+		{"server", f.Server}, {"tool", f.Tool}, {"kind", string(f.Kind)}, {"session", f.Session}, {"task", f.Task}, {"caller", f.Caller},
+	} {
+		if c.value != "" {
+			all, args = append(all, c.column+" = ?"), append(args, storable(c.value))
+		}
+	}
+	if f.OK {
+		all = append(all, "kind = ''")
+	}
+	if !f.Since.IsZero() {
+		all, args = append(all, "at >= ?"), append(args, f.Since.UnixMicro())
+	}
+	if !f.Until.IsZero() {
+		all, args = append(all, "at < ?"), append(args, f.Until.UnixMicro())
+	}
+	if f.Before > 0 {
+		all, args = append(all, "seq < ?"), append(args, f.Before)
+	}
+	return strings.Join(all, " AND "), args
+}
+
+// Call returns the row of one call; ok is false where there is none.
+func (s *Store) Call(ctx context.Context, id string) (row Row, ok bool, err error) {
+	if err := s.settle(ctx); err != nil {
+		return Row{}, false, err
+	}
+	rows, err := s.query(ctx, "id = ? AND type = ? ORDER BY seq DESC LIMIT 1", storable(id), TypeCall)
+	if err != nil || len(rows) == 0 {
+		return Row{}, false, err
+	}
+	return rows[0], true, nil
+}
+
+// exportRows is how many rows are read at once.
+const exportRows = 500
+
+// Export calls visit with each row from a time on, the oldest first, of whatever
+// type, until it fails.
+func (s *Store) Export(ctx context.Context, since time.Time, visit func(Row) error) error {
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
+	from := int64(0)
+	if since.IsZero() {
+		since = time.UnixMicro(0)
+	}
+	for {
+		rows, err := s.query(ctx, "seq > ? AND at >= ? ORDER BY seq LIMIT ?", from, since.UnixMicro(), exportRows)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if err := visit(r); err != nil {
+				return err
+			}
+			from = r.Seq
+		}
+		if len(rows) < exportRows {
+			return nil
+		}
+	}
+}
+
+// query returns the rows that a condition is true for.
+func (s *Store) query(ctx context.Context, where string, args ...any) (out []Row, err error) {
+	db, err := s.db(ctx)
+	if err != nil {
+		return nil, &tool.Error{Kind: tool.Unavailable, Text: "The record of calls cannot be read: " + s.hide(err) + ".", Err: err}
+	}
+	rows, err := db.QueryContext(ctx, s.base.sql("SELECT seq, hash, body FROM record WHERE "+where), args...)
+	if err != nil {
+		return nil, s.unreadable(ctx, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		r, err := scanRow(rows)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.unreadable(ctx, err)
+	}
+	return out, nil
+}
+
+func (s *Store) unreadable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return &tool.Error{Kind: tool.Unavailable, Text: "The record of calls cannot be read: " + s.hide(err) + ".", Err: err}
+}
+
+func scanRow(rows *sql.Rows) (r Row, err error) {
+	var seq int64
+	var hash []byte
+	var body string
+	if err := rows.Scan(&seq, &hash, &body); err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal([]byte(body), &r); err != nil {
+		return r, fmt.Errorf("row %d of the record is no row: %w", seq, err)
+	}
+	r.Seq, r.Hash = seq, hex.EncodeToString(hash)
+	return r, nil
+}

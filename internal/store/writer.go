@@ -1,0 +1,269 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// A writer is the goroutine that writes.
+type writer struct {
+	*Store
+
+	lock   *os.File // held while this process is the writer of the database
+	batch  []Finished
+	rows   []encoded // the batch, once it was encoded
+	told   int64     // of the unrecorded calls, those that a gap row tells of
+	tries  int       // that failed in a row
+	again  time.Time // not before
+	pruned time.Time
+	looked time.Time
+}
+
+// run writes until the store closes, and then what is left.
+func (w *writer) run() {
+	defer w.unlock()
+	w.work(w.ctx)
+	tick := time.NewTimer(lookAfter)
+	defer tick.Stop()
+	for {
+		var late <-chan time.Time
+		select {
+		case <-w.queue.woken:
+			t := time.NewTimer(flushAfter)
+			late = t.C
+			w.gather(late)
+			t.Stop()
+			w.flush(w.ctx)
+		case a := <-w.asks:
+			w.answer(a)
+		case <-tick.C:
+			w.work(w.ctx)
+			tick.Reset(w.rest())
+		case <-w.closing:
+			w.last()
+			return
+		}
+	}
+}
+
+// gather waits until there is a batch, or the first row of it has waited long
+// enough, or somebody asks.
+func (w *writer) gather(late <-chan time.Time) {
+	for {
+		w.queue.mu.Lock()
+		full := len(w.queue.rows) >= batchRows
+		w.queue.mu.Unlock()
+		if full {
+			return
+		}
+		select {
+		case <-w.queue.woken:
+		case <-late:
+			return
+		case a := <-w.asks:
+			w.answer(a)
+			return
+		case <-w.closing:
+			return
+		}
+	}
+}
+
+// rest returns how long to sleep before the next look.
+func (w *writer) rest() time.Duration {
+	if wait := time.Until(w.again); w.tries > 0 && wait > 0 {
+		return wait
+	}
+	return lookAfter
+}
+
+// work does what is due: what failed before, what others left, what is too old.
+func (w *writer) work(ctx context.Context) {
+	w.flush(ctx)
+	if w.tries > 0 || !w.holds() {
+		return
+	}
+	if err := w.takeOver(ctx); err != nil {
+		w.failed(err)
+		return
+	}
+	if time.Since(w.pruned) >= pruneAfter {
+		w.pruned = time.Now()
+		if _, err := w.prune(ctx, w.bounds()); err != nil {
+			w.failed(err)
+		}
+	}
+}
+
+// answer writes what is queued and does what was asked.
+func (w *writer) answer(a ask) {
+	w.again = time.Time{} // somebody waits: try again at once
+	w.flush(a.ctx)
+	var err error
+	if g := w.state.gone.Load(); g != nil {
+		err = g.err
+	}
+	if err == nil && a.do != nil {
+		err = a.do(a.ctx)
+	}
+	a.done <- err
+}
+
+// flush writes all that is queued, batch by batch, or fails and keeps the batch
+// for the next time.
+func (w *writer) flush(ctx context.Context) {
+	if w.tries > 0 && time.Now().Before(w.again) {
+		return
+	}
+	for {
+		if len(w.batch) == 0 {
+			w.batch = w.queue.drain(w.batch, batchRows)
+		}
+		if len(w.batch) == 0 && w.tries == 0 && w.told == w.state.unrecorded.Load() {
+			return
+		}
+		if err := w.write(ctx); err != nil {
+			w.failed(err)
+			return
+		}
+		w.recovered()
+	}
+}
+
+// write writes the batch, and a row for what could not be recorded before.
+func (w *writer) write(ctx context.Context) error {
+	if len(w.rows) != len(w.batch) {
+		w.rows = w.rows[:0]
+		for i := range w.batch {
+			w.rows = append(w.rows, w.encode(&w.batch[i]))
+		}
+	}
+	if !w.holds() {
+		if len(w.rows) > 0 {
+			if err := w.leave(w.rows); err != nil {
+				return err
+			}
+		}
+		w.done(w.told)
+		return nil
+	}
+	rows, told := w.rows, w.state.unrecorded.Load()
+	if told > w.told {
+		gap := Row{Type: TypeGap, Gap: &Gap{At: time.Now().UTC(), Calls: told - w.told, Why: "the record could not be written"}}
+		rows = append(rows[:len(rows):len(rows)], w.encodeRow(&gap))
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeWithin)
+	defer cancel()
+	stop := context.AfterFunc(w.ctx, cancel)
+	defer stop()
+	err := w.change(ctx, func(tx *sql.Tx, h head) (head, error) { return w.base.appendRows(ctx, tx, h, rows) })
+	if err != nil {
+		return err
+	}
+	w.done(told)
+	return nil
+}
+
+// writeWithin bounds one transaction: a database that says nothing is gone.
+const writeWithin = 15 * time.Second
+
+// done gives back the places of the batch.
+func (w *writer) done(told int64) {
+	var bytes int64
+	for i := range w.batch {
+		bytes += w.batch[i].held()
+	}
+	n := len(w.batch)
+	clear(w.batch)
+	w.batch, w.rows, w.told = w.batch[:0], w.rows[:0], told
+	w.state.written.Add(int64(n))
+	w.queue.free(n, bytes)
+}
+
+// failed remembers that the database cannot be written, and when to try again.
+func (w *writer) failed(err error) {
+	w.tries++
+	w.again = time.Now().Add(min(flushAfter<<min(w.tries-1, 5), 5*time.Second))
+	if w.state.gone.Load() != nil {
+		return
+	}
+	w.state.gone.Store(&goneness{err, time.Now()})
+	what := "calls go on; what does not fit into the queue is not recorded"
+	if w.o.StopGone {
+		what = "no call is carried out until it can"
+	}
+	w.log.Error("the record of calls cannot be written", "error", w.hide(err), "then", what, "remedy", w.remedy())
+}
+
+func (w *writer) recovered() {
+	w.tries = 0
+	if w.state.gone.Swap(nil) != nil {
+		w.log.Warn("the record of calls can be written again", "unrecorded", w.state.unrecorded.Load())
+	}
+}
+
+// holds reports whether this process is the writer of the database, and becomes it
+// where nobody is.
+func (w *writer) holds() bool {
+	if w.lock != nil || w.place.lock == "" {
+		return true
+	}
+	if time.Since(w.looked) < lookAfter/4 {
+		return false
+	}
+	w.looked = time.Now()
+	if err := os.MkdirAll(filepath.Dir(w.place.lock), 0o700); err != nil {
+		return true // the database says what is wrong
+	}
+	f, err := os.OpenFile(w.place.lock, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return true
+	}
+	if !tryLock(f) {
+		_ = f.Close() // nothing was written to it
+		return false
+	}
+	w.lock = f
+	return true
+}
+
+// unlock lets another process be the writer. The file stays, for a lock on a
+// removed file would be one that nobody sees.
+func (w *writer) unlock() {
+	if w.lock != nil {
+		_ = w.lock.Close() // nothing was written to it
+	}
+}
+
+// last writes what is left when the store closes. What the database does not take
+// is left for the next writer; what cannot be left either is counted.
+func (w *writer) last() {
+	w.again = time.Time{}
+	w.flush(w.ctx)
+	if w.state.gone.Load() == nil {
+		return
+	}
+	for {
+		if len(w.batch) == 0 {
+			w.batch = w.queue.drain(w.batch, batchRows)
+		}
+		if len(w.batch) == 0 {
+			return
+		}
+		if len(w.rows) != len(w.batch) {
+			w.rows = w.rows[:0]
+			for i := range w.batch {
+				w.rows = append(w.rows, w.encode(&w.batch[i]))
+			}
+		}
+		if err := w.leave(w.rows); err != nil {
+			w.lose(len(w.batch), false)
+			w.log.Error("calls stay unrecorded", "calls", len(w.batch), "error", w.hide(errors.Join(err)))
+		}
+		w.done(w.told)
+	}
+}

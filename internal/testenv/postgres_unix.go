@@ -1,0 +1,181 @@
+//go:build unix
+
+package testenv
+
+import (
+	"database/sql"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // to see that the server answers
+)
+
+// A Postgres is a PostgreSQL server of its own, on loopback, with its data in a
+// temporary folder. It ends with the test that started it, and when the process of
+// the tests dies.
+type Postgres struct {
+	URL string // of the database postgres
+
+	input interface{ Close() error }
+	cmd   *exec.Cmd
+	made  int
+}
+
+// StartPostgres starts a server for a test. It is skipped, or in CI fails, where
+// the programs are missing.
+func StartPostgres(tb testing.TB) *Postgres {
+	tb.Helper()
+	bin, err := postgresBin()
+	if err != nil {
+		missing(tb, "PostgreSQL is not installed (make postgres): "+err.Error())
+	}
+	dir := tb.TempDir()
+	var as *syscall.SysProcAttr
+	if os.Getuid() == 0 { // the server refuses to run as root
+		as = unprivileged(tb, dir)
+	}
+	data := filepath.Join(dir, "data")
+	run(tb, as, filepath.Join(bin, "initdb"), "-D", data, "-A", "trust", "-U", "tenon", "--no-sync", "-E", "UTF8", "--locale=C")
+	p := &Postgres{}
+	port := freePort(tb)
+	p.URL = fmt.Sprintf("postgres://tenon@127.0.0.1:%d/postgres?sslmode=disable", port)
+	p.start(tb, as, filepath.Join(bin, "postgres"), "-D", data, "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-k", "", "-F")
+	tb.Cleanup(func() { p.Stop() })
+	p.await(tb)
+	return p
+}
+
+// Database makes a new empty database and returns its URL.
+func (p *Postgres) Database(tb testing.TB) string {
+	tb.Helper()
+	db, err := sql.Open("pgx", p.URL)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer db.Close()
+	p.made++
+	name := fmt.Sprintf("t%d", p.made)
+	if _, err := db.ExecContext(tb.Context(), "CREATE DATABASE "+name); err != nil {
+		tb.Fatal(err)
+	}
+	return strings.Replace(p.URL, "/postgres?", "/"+name+"?", 1)
+}
+
+// Stop ends the server at once, as if its machine had died, and waits for it.
+func (p *Postgres) Stop() {
+	_ = p.input.Close()
+	_ = p.cmd.Wait() // it was ended by a signal
+}
+
+// start starts the server behind a shell that ends it when its input ends, which
+// is when this process does.
+func (p *Postgres) start(tb testing.TB, as *syscall.SysProcAttr, args ...string) {
+	tb.Helper()
+	script := `"$@" </dev/null & server=$!; read -r _; kill -QUIT $server; wait $server`
+	p.cmd = exec.Command("sh", append([]string{"-c", script, "sh"}, args...)...) //nolint:noctx // it ends with its input
+	p.cmd.SysProcAttr = as
+	p.cmd.Dir = "/"
+	input, err := p.cmd.StdinPipe()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p.input = input
+	if err := p.cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// await waits until the server answers.
+func (p *Postgres) await(tb testing.TB) {
+	tb.Helper()
+	db, err := sql.Open("pgx", p.URL)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer db.Close()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(60 * time.Second); ; <-tick.C {
+		err := db.PingContext(tb.Context())
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			tb.Fatalf("PostgreSQL does not answer: %v", err)
+		}
+	}
+}
+
+// postgresBin returns the folder of the programs.
+func postgresBin() (string, error) {
+	path, err := exec.LookPath("initdb")
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err == nil {
+		return filepath.Dir(path), nil
+	}
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // the pattern is right
+	if len(found) == 0 {
+		return "", err
+	}
+	return filepath.Dir(found[len(found)-1]), nil
+}
+
+// unprivileged returns another user to run as, who may use the folder.
+func unprivileged(tb testing.TB, dir string) *syscall.SysProcAttr {
+	tb.Helper()
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		u, err = user.Lookup("nobody")
+	}
+	if err != nil {
+		missing(tb, "PostgreSQL does not run as root, and there is no other user: "+err.Error())
+	}
+	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+	if err1 != nil || err2 != nil {
+		tb.Fatal(err1, err2)
+	}
+	if err := os.Chown(dir, int(uid), int(gid)); err != nil {
+		tb.Fatal(err)
+	}
+	for d := filepath.Dir(dir); strings.HasPrefix(d, os.TempDir()) && d != os.TempDir(); d = filepath.Dir(d) {
+		if err := os.Chmod(d, 0o755); err != nil { //nolint:gosec // the folder of a test, which that user must pass
+			tb.Fatal(err)
+		}
+	}
+	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+}
+
+func run(tb testing.TB, as *syscall.SysProcAttr, path string, args ...string) {
+	tb.Helper()
+	cmd := exec.CommandContext(tb.Context(), path, args...)
+	cmd.SysProcAttr, cmd.Dir = as, "/"
+	if out, err := cmd.CombinedOutput(); err != nil {
+		tb.Fatalf("%s: %v\n%s", path, err, out)
+	}
+}
+
+func freePort(tb testing.TB) int {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer l.Close()
+	addr, ok := l.Addr().(*net.TCPAddr)
+	if !ok {
+		tb.Fatal("no port")
+	}
+	return addr.Port
+}
