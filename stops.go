@@ -238,6 +238,18 @@ func (s *Stops) cancel(stop Stop) {
 	}
 }
 
+// OpenStops returns the stops of the user, for pools that are opened later: what a
+// gateway that runs has is in Gateway.Stops.
+func OpenStops(o Options) (*Stops, error) {
+	if o.StateDir == "" {
+		return nil, &tool.Error{Kind: tool.Invalid, Text: "There is no place for stops: set $HOME or $XDG_STATE_HOME."}
+	}
+	return openStops(filepath.Join(o.StateDir, stopsFile), func() {})
+}
+
+// stopsFile is where stops are kept, in the state folder.
+const stopsFile = "stops.json"
+
 // Stops returns the stop switch.
 func (g *Gateway) Stops() *Stops { return g.stops }
 
@@ -245,7 +257,7 @@ func (g *Gateway) Stops() *Stops { return g.stops }
 func (g *Gateway) openStops(o Options) {
 	path := ""
 	if o.StateDir != "" {
-		path = filepath.Join(o.StateDir, "stops.json")
+		path = filepath.Join(o.StateDir, stopsFile)
 	}
 	var err error
 	g.stops, err = openStops(path, func() { g.events.send(Event{Kind: ToolsChanged}) })

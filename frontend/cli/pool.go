@@ -85,14 +85,20 @@ func (a *app) client(url string) (*rest.Client, error) {
 
 // openGateway opens the pool in this process; start starts all its servers.
 func (a *app) openGateway(ctx context.Context, log *slog.Logger, start bool) (*tenon.Gateway, error) {
-	o := tenon.Options{
-		Config: a.configPath(), Bundled: bundled(), Env: a.Env, StateDir: tenon.StateDir(a.Env), Logger: log, Start: start,
-	}
+	o := a.options(log)
+	o.Start = start
 	if a.Executable != "" {
 		o.Executable = []string{a.Executable, "server"}
 		o.Query = []string{a.Executable, queryName}
 	}
 	return tenon.Open(ctx, o)
+}
+
+// options are those of the pool that a command is about.
+func (a *app) options(log *slog.Logger) tenon.Options {
+	return tenon.Options{
+		Config: a.configPath(), Bundled: bundled(), Env: a.Env, StateDir: tenon.StateDir(a.Env), Logger: log,
+	}
 }
 
 func bundled() []tenon.Bundled {

@@ -17,6 +17,9 @@
 //	GET  /api/v1/calls                  the last calls, newest first
 //	GET  /api/v1/calls/{id}             the record of one call
 //	GET  /api/v1/handles/{id}           a part of a long result
+//	GET  /api/v1/stops                  what is stopped
+//	POST /api/v1/stops                  stop tools
+//	POST /api/v1/stops/resume           lift a stop
 //
 // A call is answered with status 200 and the result object, whether it holds a
 // result or an error: the error is the model's to read. Any other status says
@@ -118,6 +121,9 @@ func (a *api) operations() []operation {
 		{http.MethodGet, "/calls", a.calls, ""},
 		{http.MethodGet, "/calls/{id}", a.record, ""},
 		{http.MethodGet, "/handles/{id}", a.handle, ""},
+		{http.MethodGet, "/stops", a.stops, needsApprover},
+		{http.MethodPost, "/stops", a.stop, needsApprover},
+		{http.MethodPost, "/stops/resume", a.resume, needsApprover},
 		{http.MethodGet, "/openapi.json", a.openapi, needsNothing},
 	}
 }
