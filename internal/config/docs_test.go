@@ -64,6 +64,8 @@ func TestManualKeys(t *testing.T) {
 		"Tools":         "version: 1\nservers: {a: {command: x}}\ntools: {a/b: {" + unknown + "}}\n",
 		"Content rules": "version: 1\ncontent_rules: {a: {addresses: [a.example], " + unknown + "}}\n",
 		"Gateway":       "version: 1\ngateway: {" + unknown + "}\n",
+		"Secrets":       "version: 1\nsecrets: {file: x, " + unknown + "}\n",
+		"Redaction":     "version: 1\npolicy: {redact: {" + unknown + "}}\n",
 		"Store":         "version: 1\nstore: {" + unknown + "}\n",
 		"Skills":        "version: 1\nskills: {" + unknown + "}\n",
 		"Policy":        "version: 1\npolicy: {" + unknown + "}\n",

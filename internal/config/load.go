@@ -20,23 +20,30 @@ const maxServers = 1000
 // Load reads the files. The error is an *Error with every mistake outside server
 // entries, and with `strict: true` every mistake. It is safe for concurrent use.
 func Load(src Source) (*Config, error) {
+	l := newLoader(src)
+	l.main(src.Path)
+	return l.finish()
+}
+
+func newLoader(src Source) *loader {
 	l := &loader{
 		files:        files{env: environ(src.Env), secrets: make(map[string]bool), noted: make(map[string]bool)},
 		bundled:      src.Bundled,
 		builtInRules: src.Rules, checkAddress: src.CheckAddress,
 		checkParameter: src.CheckParameter, checkReadOnlyFor: src.CheckReadOnlyFor,
-		names: make(map[string]*source.Node),
+		names:   make(map[string]*source.Node),
+		outside: outside{keyring: make(map[string]string), told: make(map[string]bool)},
 	}
 	l.cfg, _ = defaults()
 	l.cfg.Path = src.Path
-	l.main(src.Path)
-	return l.finish()
+	return l
 }
 
 // A loader is one load under way: what was read so far. The readers of each
 // layout (sections, oneTools, clients) add to it.
 type loader struct {
 	files
+	outside
 
 	bundled      []string
 	builtInRules []string
@@ -70,10 +77,11 @@ func (l *loader) warn(at *source.Node, text, hint string) {
 // expander returns what puts the environment into the texts of e, or of a
 // section where e is nil.
 func (l *loader) expander(e *entry) *interpolate.Expander {
-	x := &interpolate.Expander{Lookup: l.lookup}
+	x := &interpolate.Expander{Lookup: l.lookup, Sources: l.sources(l.cfg.Dir)}
 	if e == nil {
 		return x // an address to listen on is to be seen
 	}
+	x.Sources = l.sources(e.dir)
 	x.Found = func(value string) {
 		l.secrets[value] = true
 		if !slices.Contains(e.server.hidden, value) {

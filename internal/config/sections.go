@@ -32,6 +32,12 @@ func (s sections) read() {
 	o := newObject(s.doc.root, s.expander(nil), &s.mistakes)
 	s.version(o)
 	if len(s.stack) == 1 {
+		s.vaultSection(o)
+	}
+	if s.vaultOnly {
+		return
+	}
+	if len(s.stack) == 1 {
 		o.boolean("fail_silently", &s.cfg.FailSilently)
 		o.boolean("strict", &s.cfg.Strict)
 		s.gateway(o)
@@ -41,7 +47,7 @@ func (s sections) read() {
 		g.skills(o)
 		g.auth(o)
 	} else {
-		for _, key := range []string{"fail_silently", "strict", "gateway", "store", "policy", "skills", "auth"} {
+		for _, key := range []string{"fail_silently", "strict", "gateway", "store", "secrets", "policy", "skills", "auth"} {
 			if o.key(key) != nil {
 				o.fail(o.at(key), key+" is allowed in the main file alone", "move it to "+s.cfg.Path)
 			}
@@ -146,6 +152,7 @@ func (s sections) gateway(o *object) {
 		in.fail(at, fmt.Sprintf("listen wants host:port, and holds %s", quoteOf(at, g.Listen)), "such as 127.0.0.1:8400")
 	}
 	s.hosts(in)
+	s.tls(in)
 	const least, most = 1 << 10, 1 << 40
 	in.size("max_body", least, most, &g.MaxBodyBytes)
 	in.size("max_message", least, most, &g.MaxMessageBytes)

@@ -1,6 +1,7 @@
 // Package interpolate puts values of the environment into texts of a
 // configuration: ${env:NAME} and ${env:NAME,default}, the ${oc.env:…} of OmegaConf
-// with the same meaning, and what desktop clients write in their files.
+// with the same meaning, and what desktop clients write in their files. Other
+// sources have a name of their own, such as ${file:/run/secrets/token}.
 //
 //	x := interpolate.Expander{Lookup: os.LookupEnv}
 //	text, faults := x.Expand("Bearer ${env:TOKEN}")
@@ -11,7 +12,9 @@ package interpolate
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -23,10 +26,17 @@ type Expander struct {
 	Vars map[string]string
 	// Mandatory reads a text "???" as OmegaConf does: a value that must be given.
 	Mandatory bool
+	// Sources give what stands behind their name and a colon, such as file:PATH. Their
+	// arguments may hold expressions. What they give is taken as it is.
+	Sources map[string]Source
 	// Found is told each value that came from the environment, but for those of
 	// variables that hold no secrets.
 	Found func(value string)
 }
+
+// A Source gives the value of an argument, or tells what is wrong and what to do.
+// Neither text may hold a value.
+type Source func(argument string) (value, wrong, hint string)
 
 // A Fault is an expression that could not be expanded. At is the expression's
 // beginning as it stands in the text, to find its place.
@@ -112,6 +122,9 @@ func closing(text string) (body, rest string, ok bool) {
 }
 
 func (x *Expander) resolve(body string, nested int) (string, []Fault) {
+	if name, args, ok := strings.Cut(body, ":"); ok && x.Sources[name] != nil {
+		return x.source(name, args, nested)
+	}
 	if x.Vars != nil {
 		return x.client(body)
 	}
@@ -120,11 +133,37 @@ func (x *Expander) resolve(body string, nested int) (string, []Fault) {
 			return x.variable(scheme, args, nested)
 		}
 	}
-	f := Fault{"${", "unknown expression in ${…}", `write ${env:NAME} for a variable, or "$${" for a literal "${"`}
+	hint := `write ${env:NAME} for a variable, or "$${" for a literal "${"`
+	if len(x.Sources) > 0 {
+		hint = "there are env, " + strings.Join(slices.Sorted(maps.Keys(x.Sources)), ", ") + `; write "$${" for a literal "${"`
+	}
+	f := Fault{"${", "unknown expression in ${…}", hint}
 	if IsName(body) {
 		f = Fault{"${" + body, fmt.Sprintf("unknown expression ${%s}", body), fmt.Sprintf("did you mean ${env:%s}?", body)}
 	}
 	return "", []Fault{f}
+}
+
+// source resolves the arguments of a source.
+func (x *Expander) source(name, args string, nested int) (string, []Fault) {
+	at := "${" + name + ":"
+	if strings.Contains(args, "${") {
+		if nested == 0 {
+			return "", []Fault{{at, "expressions are nested too deep", ""}}
+		}
+		var faults []Fault
+		if args, faults = x.walk(args, nested-1); len(faults) > 0 {
+			return "", faults
+		}
+	}
+	value, wrong, hint := x.Sources[name](strings.TrimSpace(args))
+	if wrong != "" {
+		return "", []Fault{{at, wrong, hint}}
+	}
+	if value != "" && x.Found != nil {
+		x.Found(value)
+	}
+	return value, nil
 }
 
 // variable resolves the arguments of env: or oc.env:, NAME or NAME,default.
