@@ -2,15 +2,276 @@ package tenon
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"time"
 
+	"github.com/tenon-mcp/tenon/internal/approval"
 	"github.com/tenon-mcp/tenon/internal/call"
+	"github.com/tenon-mcp/tenon/internal/config"
+	"github.com/tenon-mcp/tenon/internal/record"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
-// approve has a person decide about a call. Nil lets it go on.
-func (a authority) approve(_ context.Context, r *call.Request, d *tool.Decision) *tool.Error {
-	return &tool.Error{
-		Kind: tool.Denied,
-		Text: "The call of " + r.Target.String() + " needs the approval of a person, and nobody can be asked here: " + d.Reason,
+// What the errors of Approvals.Get and Approvals.Decide wrap.
+var (
+	ErrNoApproval = approval.ErrNotFound
+	ErrDecided    = approval.ErrDecided
+	ErrExpired    = approval.ErrExpired
+)
+
+// Approvals are the calls that wait, or waited, for a person. Whoever calls its
+// methods has made sure that they may: the arguments of calls are shown, with their
+// secrets masked, and what is decided holds.
+type Approvals struct {
+	g       *Gateway
+	broker  atomic.Pointer[approval.Broker]
+	opening chan struct{} // has room for the one who opens it
+	hook    atomic.Pointer[approval.Webhook]
+	told    broadcast[tool.Approval]
+}
+
+// Approvals returns the calls that wait for a person.
+func (g *Gateway) Approvals() *Approvals { return g.approvals }
+
+func newApprovals(g *Gateway) *Approvals {
+	return &Approvals{g: g, opening: make(chan struct{}, 1)}
+}
+
+// open returns the broker. It is made on its first use: what opens a pool for one call
+// reads no record of approvals.
+func (a *Approvals) open(ctx context.Context) (*approval.Broker, error) {
+	if b := a.broker.Load(); b != nil {
+		return b, nil
+	}
+	select {
+	case a.opening <- struct{}{}:
+		defer func() { <-a.opening }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if b := a.broker.Load(); b != nil {
+		return b, nil
+	}
+	if a.g.leaving.Err() != nil {
+		return nil, errClosed
+	}
+	cfg := a.g.pool.Load().cfg.Policy.Approvals
+	b, err := approval.New(ctx, approval.Options{
+		Store: a.g.approvalStore(), Timeout: cfg.Timeout, MaxPending: cfg.MaxPending,
+		NewID: func() string { return "apv_" + strings.TrimPrefix(record.NewID(), "c_") },
+		Mask:  a.g.secrets.JSON, Notify: a.tell,
+	})
+	if err != nil {
+		a.g.log.Error("the record of approvals cannot be read", "error", err)
+		return nil, &tool.Error{Kind: tool.Unavailable, Err: err, Text: "The record of approvals cannot be read now. Try again; the log of the gateway says more."}
+	}
+	a.broker.Store(b)
+	return b, nil
+}
+
+// tell takes each approval as it is asked for, and as it leaves pending.
+func (a *Approvals) tell(p tool.Approval) {
+	log := a.g.log.Info
+	if p.Status == tool.ApprovalPending {
+		log = a.g.log.Warn // somebody is to do something
+	}
+	log("approval", "id", p.ID, "status", p.Status, "server", p.Server, "tool", p.Tool,
+		"caller", p.Caller.Name, "session", p.Session, "rule", p.Rule, "by", p.DecidedBy, "scope", p.Scope)
+	a.told.send(p)
+	if hook := a.hook.Load(); hook != nil {
+		hook.Tell(p)
 	}
 }
+
+// configure takes what a configuration says; before is that of the pool before, or nil.
+func (a *Approvals) configure(before, now *config.Config) {
+	cfg := now.Policy.Approvals
+	if b := a.broker.Load(); b != nil {
+		b.Configure(cfg.Timeout, cfg.MaxPending)
+	}
+	if !a.g.o.Start || before != nil && reflect.DeepEqual(before.Policy.Approvals.Webhook, cfg.Webhook) {
+		return
+	}
+	var hook *approval.Webhook
+	if cfg.Webhook != nil {
+		hook = approval.NewWebhook(approval.WebhookOptions{URL: cfg.Webhook.URL, Secret: cfg.Webhook.Secret, Logger: a.g.log})
+	}
+	if old := a.hook.Swap(hook); old != nil {
+		_ = old.Close() // it never fails
+	}
+}
+
+// Leave ends the waiting of all calls, since the gateway is about to close: they are
+// denied, and their questions stay open for the next start.
+func (a *Approvals) Leave() {
+	if b := a.broker.Load(); b != nil {
+		_ = b.Close() // it never fails
+	}
+}
+
+func (a *Approvals) close() {
+	a.opening <- struct{}{} // for good: it is opened no more
+	a.Leave()
+	if hook := a.hook.Swap(nil); hook != nil {
+		_ = hook.Close() // it never fails
+	}
+	a.told.close()
+}
+
+// endSession ends what was granted to a session.
+func (a *Approvals) endSession(caller tool.Caller, session string) {
+	if b := a.broker.Load(); b != nil {
+		b.EndSession(caller, session)
+	}
+}
+
+// Pending returns those that wait, newest first, and at most limit of them.
+func (a *Approvals) Pending(ctx context.Context, limit int) ([]tool.Approval, error) {
+	b, err := a.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return b.Pending(limit), nil
+}
+
+// Recent returns the last ones, whatever came of them, newest first, and at most limit
+// of them.
+func (a *Approvals) Recent(ctx context.Context, limit int) ([]tool.Approval, error) {
+	b, err := a.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return b.Recent(ctx, limit)
+}
+
+// Get returns one. The error wraps ErrNoApproval where there is none.
+func (a *Approvals) Get(ctx context.Context, id string) (tool.Approval, error) {
+	b, err := a.open(ctx)
+	if err != nil {
+		return tool.Approval{}, err
+	}
+	return b.Get(ctx, id)
+}
+
+// Decide decides one that waits. The error wraps ErrNoApproval, ErrDecided or
+// ErrExpired where there is none that waits, and is of kind invalid where the verdict
+// does not fit.
+func (a *Approvals) Decide(ctx context.Context, id string, v tool.Verdict) (tool.Approval, error) {
+	b, err := a.open(ctx)
+	if err != nil {
+		return tool.Approval{}, err
+	}
+	return b.Decide(ctx, id, v)
+}
+
+// Watch returns each approval from now on, as it is asked for and as it leaves
+// pending; the channel is closed when ctx ends or the gateway closes. A watcher that is
+// 256 behind loses those that come.
+func (a *Approvals) Watch(ctx context.Context) <-chan tool.Approval { return a.told.watch(ctx) }
+
+// stageApproval marks the notes of this file.
+const stageApproval = "approval"
+
+// approve has a person decide about a call. Nil lets it go on.
+func (a authority) approve(ctx context.Context, r *call.Request, d *tool.Decision) *tool.Error {
+	b, err := a.approvals.open(ctx)
+	if err != nil {
+		return notAsked(err)
+	}
+	q := a.question(r, d)
+	if id, ok := b.Granted(&q); ok {
+		r.Note(stageApproval, "allowed by approval %s, for this session", id)
+		return nil
+	}
+	p, err := b.Ask(ctx, q)
+	switch {
+	case err != nil:
+		return notApproved(p, err)
+	case p.Status == tool.ApprovalApproved:
+		r.Note(stageApproval, "approved by %s (%s)%s", by(p), p.ID, because(p))
+		return nil
+	}
+	return refused(p)
+}
+
+// question returns the question about a call.
+func (a authority) question(r *call.Request, d *tool.Decision) approval.Question {
+	q := approval.Question{
+		CallID: r.ID, Caller: r.Caller, Session: r.SessionName(), Task: r.Task, Skill: r.Skill,
+		IdempotencyKey: r.IdempotencyKey, Tool: r.Target, Arguments: r.Arguments,
+		Rule: d.ReasonType, Reason: a.secrets.Text(d.Reason),
+	}
+	if a.mayElicit(&r.Caller) {
+		q.Person = r.Person
+	}
+	return q
+}
+
+// mayElicit reports whether a caller's own program may put a question to its person:
+// an agent that holds a credential could answer in the place of one.
+func (a authority) mayElicit(c *tool.Caller) bool {
+	switch a.cfg.Policy.Approvals.Elicitation {
+	case config.ElicitOn:
+		return true
+	case config.ElicitOff:
+		return false
+	case config.ElicitLocal:
+	}
+	return c.Grant == nil || c.Grant.Elicit
+}
+
+func notAsked(err error) *tool.Error {
+	if e, ok := errors.AsType[*tool.Error](err); ok && e.Kind != tool.Unavailable {
+		return e
+	}
+	return &tool.Error{Kind: tool.Denied, Err: err, Text: "A person has to approve this call, and nobody could be asked: " +
+		"the record of approvals cannot be used now. The call was not made. Tell the operator; use another tool, or try again later."}
+}
+
+// notApproved is the error of a call that waited in vain.
+func notApproved(p tool.Approval, err error) *tool.Error {
+	if e, ok := errors.AsType[*tool.Error](err); ok {
+		if e.Kind == tool.Timeout {
+			return &tool.Error{Kind: tool.Timeout, Err: err, Text: fmt.Sprintf("The time of the call ended while it waited for a person (approval %s, %s). "+
+				"It was not made. Call again with a longer timeout, or say that a person has to approve it.", p.ID, p.Status)}
+		}
+		return e
+	}
+	return &tool.Error{Kind: tool.Canceled, Err: err, Text: fmt.Sprintf("The call was canceled while it waited for a person (approval %s). It was not made.", p.ID)}
+}
+
+// refused is the error of a call that was not approved.
+func refused(p tool.Approval) *tool.Error {
+	text := fmt.Sprintf("Approval %s ended as %s, so the call was not made.", p.ID, p.Status)
+	switch p.Status {
+	case tool.ApprovalDenied:
+		text = fmt.Sprintf("The call was denied by %s (approval %s, status denied)%s. It was not made. Do not call it again like this; "+
+			"do without it, or say what it is needed for.", by(p), p.ID, because(p))
+	case tool.ApprovalTimeout:
+		text = fmt.Sprintf("Nobody approved the call within %s (approval %s, status timeout), so it was not made. "+
+			"Go on without it, or say that a person has to approve it.", p.ExpiresAt.Sub(p.CreatedAt).Round(time.Second), p.ID)
+	case tool.ApprovalPending, tool.ApprovalApproved, tool.ApprovalCanceled:
+	}
+	return &tool.Error{Kind: tool.Denied, Text: text}
+}
+
+func by(p tool.Approval) string {
+	if p.DecidedBy == "" {
+		return "a person"
+	}
+	return p.DecidedBy
+}
+
+func because(p tool.Approval) string {
+	if p.Why == "" {
+		return ""
+	}
+	return ": " + strings.TrimRight(p.Why, ". ")
+}
+
+// approvalStore returns where approvals are kept.
+func (g *Gateway) approvalStore() approval.Store { return new(approval.Memory) }

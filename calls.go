@@ -120,6 +120,7 @@ func (v view) send(ctx context.Context, r *call.Request, params []byte) (tool.By
 // EndSession ends what servers of isolation session hold for this session of the
 // caller. The next call of the same session starts anew.
 func (g *Gateway) EndSession(caller tool.Caller, session string) {
+	g.approvals.endSession(caller, session)
 	for _, m := range g.pool.Load().members {
 		if m.server != nil {
 			m.server.EndSession(upstream.Key{Caller: caller.Name, Session: session})

@@ -67,6 +67,7 @@ func (g *Gateway) Reload(ctx context.Context) (Reloaded, error) {
 	if swap(g, p) {
 		g.events.send(Event{Kind: ToolsChanged})
 	}
+	g.approvals.configure(old.cfg, cfg)
 	retire(g, old, p)
 	return difference(old, p), nil
 }

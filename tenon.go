@@ -177,6 +177,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 		return nil, errors.Join(err, g.Close())
 	}
 	swap(g, p)
+	g.approvals.configure(nil, cfg)
 	if !o.Start {
 		return g, nil
 	}

@@ -26,14 +26,14 @@ const (
 func (g *Gateway) Watch(ctx context.Context) <-chan Event { return g.events.watch(ctx) }
 
 // broadcast hands events to watchers. The zero value is ready.
-type broadcast struct {
+type broadcast[T any] struct {
 	mu       sync.Mutex
 	closed   bool
-	watchers map[chan Event]func() bool // the function takes back the wait for ctx
+	watchers map[chan T]func() bool // the function takes back the wait for ctx
 }
 
-func (b *broadcast) watch(ctx context.Context) <-chan Event {
-	ch := make(chan Event, 256)
+func (b *broadcast[T]) watch(ctx context.Context) <-chan T {
+	ch := make(chan T, 256)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed || ctx.Err() != nil {
@@ -41,13 +41,13 @@ func (b *broadcast) watch(ctx context.Context) <-chan Event {
 		return ch
 	}
 	if b.watchers == nil {
-		b.watchers = map[chan Event]func() bool{}
+		b.watchers = map[chan T]func() bool{}
 	}
 	b.watchers[ch] = context.AfterFunc(ctx, func() { b.remove(ch) })
 	return ch
 }
 
-func (b *broadcast) remove(ch chan Event) {
+func (b *broadcast[T]) remove(ch chan T) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if _, ok := b.watchers[ch]; ok {
@@ -56,7 +56,7 @@ func (b *broadcast) remove(ch chan Event) {
 	}
 }
 
-func (b *broadcast) send(e Event) {
+func (b *broadcast[T]) send(e T) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for ch := range b.watchers {
@@ -67,7 +67,7 @@ func (b *broadcast) send(e Event) {
 	}
 }
 
-func (b *broadcast) close() {
+func (b *broadcast[T]) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true

@@ -27,7 +27,7 @@ func authorize(o *Options, next Handler) Handler {
 			return failed(r, err)
 		}
 		if d.Behavior == tool.Ask {
-			if res := r.ask(ctx, a); res != nil {
+			if res := r.ask(ctx, o); res != nil {
 				a.Leave(r, res)
 				return res
 			}
@@ -39,8 +39,14 @@ func authorize(o *Options, next Handler) Handler {
 }
 
 // ask has a person decide, and decides again afterwards: much can have changed
-// meanwhile. It returns nil where the call goes on.
-func (r *Request) ask(ctx context.Context, a Authority) *tool.Result {
+// meanwhile. It returns nil where the call goes on. A call that was carried out
+// before is answered from the ledger, and nobody is asked about it again.
+func (r *Request) ask(ctx context.Context, o *Options) *tool.Result {
+	a := o.Authority
+	if r.IdempotencyKey != "" && o.Ledger.Has(keyOf(r, r.Target.ID)) {
+		r.answered = true
+		return nil
+	}
 	for range maxQuestions {
 		asked := r.Decision
 		if err := a.Approve(ctx, r, asked); err != nil {

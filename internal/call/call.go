@@ -92,6 +92,9 @@ type Request struct {
 
 	clock *clock // set by deadline
 	spare bool   // another tool is tried where this one cannot be had; set by fallback
+	// answered is set where the ledger knows what came of it, so that nobody was asked;
+	// then it must not run.
+	answered bool
 }
 
 // Note adds a note to the result.

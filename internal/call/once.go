@@ -21,6 +21,9 @@ func once(o *Options, next Handler) Handler {
 			return r.fail(tool.Invalid, "The idempotency key is longer than %d bytes. Use a shorter one, such as a UUID.", ledger.MaxKey)
 		}
 		res, before, err := o.Ledger.Run(ctx, keyOf(r, r.Target.ID), r.Arguments, r.ID, func() (res, keep *tool.Result) {
+			if r.answered { // it was forgotten a moment ago
+				return r.fail(tool.Denied, "What came of this idempotency key is forgotten by now, and the call needs a person's approval anew. Nothing was done. Call again."), nil
+			}
 			attempts := r.Attempts
 			res = next(ctx, r)
 			return res, o.lasting(r, res, r.Attempts > attempts)

@@ -1,0 +1,201 @@
+package tenon_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// asking is a pool whose tool remove must be asked for. It counts what it removed.
+func asking(t *testing.T, policy string) (*tenon.Gateway, *atomic.Int64) {
+	t.Helper()
+	var removed atomic.Int64
+	o := tenon.Options{Config: write(t, "version: 1\npolicy: {mode: ask_destructive, block_high_risk: false"+policy+"}\n")}
+	type in struct {
+		Path string `json:"path"`
+	}
+	destructive := &tool.Meta{Destructive: true, RiskLevel: tool.RiskHigh}
+	tenon.AddTool(&o, tenon.Function{Name: "remove", Meta: destructive}, func(context.Context, in) (struct{}, error) {
+		removed.Add(1)
+		return struct{}{}, nil
+	})
+	return open(t, o), &removed
+}
+
+func removal(path string) tool.Call {
+	args, _ := json.Marshal(map[string]string{"path": path}) // a text always marshals
+	return tool.Call{Server: "go", Tool: "remove", Arguments: args, Session: "s"}
+}
+
+// waiting returns the approvals that wait, once there are so many.
+func waiting(t *testing.T, g *tenon.Gateway, n int) []tool.Approval {
+	t.Helper()
+	told := g.Approvals().Watch(t.Context())
+	for {
+		all, err := g.Approvals().Pending(t.Context(), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all) >= n {
+			return all
+		}
+		select {
+		case <-told:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%d questions wait, want %d", len(all), n)
+		}
+	}
+}
+
+// during runs f in the background, and waits for it in the end.
+func during(t *testing.T, f func() *tool.Result) <-chan *tool.Result {
+	t.Helper()
+	out := make(chan *tool.Result, 1)
+	var wg sync.WaitGroup
+	wg.Go(func() { out <- f() })
+	t.Cleanup(wg.Wait)
+	return out
+}
+
+func decide(t *testing.T, g *tenon.Gateway, id string, v tool.Verdict) {
+	t.Helper()
+	if _, err := g.Approvals().Decide(t.Context(), id, v); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestApprovals(t *testing.T) {
+	g, removed := asking(t, ", approvals: {timeout: 1m}")
+	call := func(c tool.Call) <-chan *tool.Result {
+		return during(t, func() *tool.Result { return g.Call(t.Context(), c) })
+	}
+	got := call(removal("/a"))
+	p := waiting(t, g, 1)[0]
+	if string(p.Arguments) != `{"path":"/a"}` || p.Rule != "mode_ask" || p.Session != "s" || p.Tool != "remove" {
+		t.Errorf("%+v", p)
+	}
+	decide(t, g, p.ID, tool.Verdict{Approved: true, By: "bert", Why: "it is old"})
+	res := <-got
+	if res.Kind != "" || removed.Load() != 1 || len(res.Notes) != 1 || !strings.Contains(res.Notes[0].Text, "approved by bert") {
+		t.Errorf("%s %v", res.Text(), res.Notes)
+	}
+
+	got = call(removal("/b"))
+	decide(t, g, waiting(t, g, 1)[0].ID, tool.Verdict{By: "bert", Why: "still in use."})
+	res = <-got
+	if res.Kind != tool.Denied || removed.Load() != 1 || !strings.Contains(res.Text(), "denied by bert") || !strings.Contains(res.Text(), "still in use. It was not made") {
+		t.Errorf("%s: %s", res.Kind, res.Text())
+	}
+
+	late := removal("/c") // its own deadline is first
+	late.Timeout = 50 * time.Millisecond
+	if res := g.Call(t.Context(), late); res.Kind != tool.Timeout || removed.Load() != 1 {
+		t.Errorf("%s: %s", res.Kind, res.Text())
+	}
+	if all, err := g.Approvals().Recent(t.Context(), 1); err != nil || all[0].Status != tool.ApprovalCanceled {
+		t.Errorf("%+v, %v", all, err)
+	}
+
+	got = call(removal("/d"))
+	decide(t, g, waiting(t, g, 1)[0].ID, tool.Verdict{Approved: true, Scope: tool.ScopePattern, Pattern: json.RawMessage(`{"path":"/*"}`)})
+	<-got
+	if res := g.Call(t.Context(), removal("/e")); res.Kind != "" || removed.Load() != 3 || len(res.Notes) != 1 {
+		t.Errorf("%s %v", res.Text(), res.Notes)
+	}
+	g.EndSession(tool.Caller{}, "s")
+	got = call(removal("/f"))
+	decide(t, g, waiting(t, g, 1)[0].ID, tool.Verdict{})
+	<-got
+}
+
+func TestApprovalExpires(t *testing.T) {
+	g, removed := asking(t, ", approvals: {timeout: 1s}")
+	if res := g.Call(t.Context(), removal("/a")); res.Kind != tool.Denied || !strings.Contains(res.Text(), "status timeout") || removed.Load() != 0 {
+		t.Errorf("%s: %s", res.Kind, res.Text())
+	}
+}
+
+// A call that is sent again with its key, while it waits or after it was carried out,
+// is asked for once and runs once.
+func TestRepeatedCallIsAskedForOnce(t *testing.T) {
+	g, removed := asking(t, "")
+	c := removal("/a")
+	c.IdempotencyKey = "k"
+	call := func() <-chan *tool.Result {
+		return during(t, func() *tool.Result { return g.Call(t.Context(), c) })
+	}
+	first, second := call(), call()
+	decide(t, g, waiting(t, g, 1)[0].ID, tool.Verdict{Approved: true})
+	for _, res := range []*tool.Result{<-first, <-second, <-call()} {
+		if res.Kind != "" {
+			t.Errorf("%s: %s", res.Kind, res.Text())
+		}
+	}
+	if n := removed.Load(); n != 1 {
+		t.Errorf("removed %d times", n)
+	}
+	all, err := g.Approvals().Recent(t.Context(), 100)
+	if err != nil || len(all) != 1 {
+		t.Errorf("%d questions, %v", len(all), err)
+	}
+}
+
+// said is a person who says always the same.
+type said struct {
+	v     tool.Verdict
+	asked atomic.Int64
+}
+
+func (p *said) Ask(context.Context, tool.Approval) (tool.Verdict, error) {
+	p.asked.Add(1)
+	return p.v, nil
+}
+
+func TestWhoseOwnPersonIsAsked(t *testing.T) {
+	for _, c := range []struct {
+		elicitation string
+		grant       *tool.Grant
+		asked       bool
+	}{
+		{"local", nil, true},
+		{"local", &tool.Grant{Caller: true}, false},
+		{"local", &tool.Grant{Caller: true, Elicit: true}, true},
+		{"on", &tool.Grant{Caller: true}, true},
+		{"off", nil, false},
+		{"off", &tool.Grant{Caller: true, Elicit: true}, false},
+	} {
+		g, removed := asking(t, ", approvals: {timeout: 1s, elicitation: "+c.elicitation+"}")
+		p := &said{v: tool.Verdict{Approved: true, By: "me"}}
+		call := removal("/a")
+		call.Person, call.Caller.Grant = p, c.grant
+		res := g.Call(t.Context(), call)
+		if asked := p.asked.Load() == 1; asked != c.asked || (removed.Load() == 1) != c.asked || (res.Kind == tool.Denied) == c.asked {
+			t.Errorf("%s, %+v: asked is %v: %s", c.elicitation, c.grant, asked, res.Text())
+		}
+	}
+}
+
+// What stops a gateway does not decide.
+func TestLeaveKeepsQuestionsOpen(t *testing.T) {
+	g, removed := asking(t, "")
+	got := during(t, func() *tool.Result { return g.Call(t.Context(), removal("/a")) })
+	p := waiting(t, g, 1)[0]
+	g.Approvals().Leave()
+	if res := <-got; res.Kind != tool.Denied || !strings.Contains(res.Text(), p.ID) || removed.Load() != 0 {
+		t.Errorf("%s: %s", res.Kind, res.Text())
+	}
+	if a, err := g.Approvals().Get(t.Context(), p.ID); err != nil || a.Status != tool.ApprovalPending {
+		t.Errorf("%s, %v", a.Status, err)
+	}
+	if _, err := g.Approvals().Get(t.Context(), "apv_none"); !errors.Is(err, tenon.ErrNoApproval) {
+		t.Error(err)
+	}
+}
