@@ -118,6 +118,7 @@ func rootCommand(a *app) *cobra.Command {
 		serveCommand(a), toolsCommand(a), serversCommand(a), callCommand(a), batchCommand(a),
 		searchCommand(a), handleCommand(a), queryCommand(a), serverCommand(a), checkCommand(a), versionCommand(a),
 	)
+	root.AddCommand(keysCommand(a))
 	return root
 }
 

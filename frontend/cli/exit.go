@@ -131,7 +131,11 @@ func explain(err error) *problem {
 	case errors.Is(err, web.ErrBusy):
 		p.kind = tool.Unavailable
 		p.hint = "another gateway may be running there: use it with --gateway, or listen elsewhere with --listen 127.0.0.1:0"
-	case errors.Is(err, web.ErrNotLoopback) || isAddress(err):
+	case errors.Is(err, web.ErrNotLoopback):
+		p.kind = tool.Invalid
+		p.hint = "make a key first (tenon keys create NAME), or trust an identity provider (auth.oidc in the configuration); " +
+			"or listen on 127.0.0.1, and let others in through an SSH tunnel"
+	case isAddress(err):
 		p.kind = tool.Invalid
 	case errors.Is(err, context.Canceled):
 		p.kind, p.text = tool.Canceled, "interrupted"

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -29,7 +30,9 @@ func serveCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the gateway: MCP and REST for the whole pool",
-		Long: "Run the gateway: MCP at /mcp, the REST API at /api/v1, /healthz and /readyz. It listens on this machine only.\n" +
+		Long: "Run the gateway: MCP at /mcp, the REST API at /api/v1, /healthz and /readyz. It listens on this machine; on an\n" +
+			"address that others can reach, only once somebody has a key (tenon keys create) or an identity provider is\n" +
+			"trusted (auth.oidc), and then every request must bring one.\n" +
 			"All servers of the pool start side by side; one that fails is tried again, and keeps no other waiting.\n\n" +
 			"With --stdio it speaks MCP on standard input and output, as a client that starts its servers wants it; with\n" +
 			"--listen as well, it does both. When a file of the configuration changes, or on SIGHUP, the configuration is\n" +
@@ -41,7 +44,7 @@ func serveCommand(a *app) *cobra.Command {
 			return runServe(cmd.Context(), a, listen, stdio, !stdio || cmd.Flags().Changed("listen"))
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "", "loopback address to listen on; port 0 is any (configured: gateway.listen, else 127.0.0.1:8400)")
+	cmd.Flags().StringVar(&listen, "listen", "", "address to listen on; port 0 is any (configured: gateway.listen, else 127.0.0.1:8400)")
 	cmd.Flags().BoolVar(&stdio, "stdio", false, "speak MCP on standard input and output")
 	return cmd
 }
@@ -82,15 +85,18 @@ func runServe(ctx context.Context, a *app, listen string, stdio, listening bool)
 	if listening {
 		api := rest.New(gw, rest.Options{Version: thisBuild().Version, Logger: log})
 		fronts := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/mcp" {
+			switch {
+			case r.URL.Path == "/mcp":
 				front.ServeHTTP(w, r)
-				return
+			case strings.HasPrefix(r.URL.Path, mcp.MetadataPath):
+				front.ServeMetadata(w, r)
+			default:
+				api.ServeHTTP(w, r)
 			}
-			api.ServeHTTP(w, r)
 		})
-		s.listen, err = web.Listen(ctx, web.Options{
+		s.listen, err = listenFor(ctx, gw.Access(), web.Options{
 			Addr: cmp.Or(listen, settings.Listen), Handler: fronts, AllowedHosts: settings.AllowedHosts,
-			MaxBodyBytes: settings.MaxBodyBytes, Logger: log,
+			Cert: settings.Cert, Key: settings.Key, MaxBodyBytes: settings.MaxBodyBytes, Logger: log,
 		})
 		if err != nil {
 			return err
@@ -98,6 +104,21 @@ func runServe(ctx context.Context, a *app, listen string, stdio, listening bool)
 		s.announce(s.listen.URL())
 	}
 	return s.run(ctx)
+}
+
+// listenFor listens where o says. Beyond this machine it does so only where who has
+// a way to tell callers apart, and nobody is let in without a credential then.
+func listenFor(ctx context.Context, who *tenon.Access, o web.Options) (*web.Server, error) {
+	o.Authenticated = who.Configured()
+	s, err := web.Listen(ctx, o)
+	if err != nil || s.Loopback() {
+		return s, err
+	}
+	who.Expose()
+	if o.Cert == "" && o.Logger != nil {
+		o.Logger.Warn("keys and answers pass unencrypted: others on the way can read them; set gateway.tls, or put a proxy with TLS in front", "address", s.Addr())
+	}
+	return s, nil
 }
 
 const ballastSize = 6 << 20

@@ -13,10 +13,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	tenon "github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/frontend/web"
 	"github.com/tenon-mcp/tenon/servers"
 	"github.com/tenon-mcp/tenon/tool"
@@ -34,7 +36,8 @@ func serverCommand(a *app) *cobra.Command {
 		Use:   "server NAME",
 		Short: "Run one bundled server as an MCP server of its own",
 		Long: "Run one bundled server as an MCP server of its own: on standard input and output, or with --http over\n" +
-			"streamable HTTP on this machine. Without a name, list the bundled servers.\n\n" +
+			"streamable HTTP. Without a name, list the bundled servers. On an address that others can reach it wants a key\n" +
+			"of every request, and starts only once there is one (tenon keys create).\n\n" +
 			"The options of a server are its flags (tenon server NAME --help), and the JSON object in $" + optionsVariable + ".",
 		Example: "  tenon server time\n  tenon server system --http",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -113,7 +116,7 @@ func oneServer(a *app, s servers.Server, meant bool) *cobra.Command {
 			return serveStdio(cmd.Context(), srv, a.Stdin, a.Stdout)
 		},
 	}
-	cmd.Flags().StringVar(&addr, "http", "", "serve streamable HTTP on this loopback address")
+	cmd.Flags().StringVar(&addr, "http", "", "serve streamable HTTP on this address")
 	cmd.Flags().Lookup("http").NoOptDefVal = usual
 	if meant {
 		flags = addServerFlags(cmd.Flags(), s)
@@ -215,11 +218,17 @@ func (nopCloser) Close() error { return nil }
 // sessionTimeout ends sessions of clients that went away without a word.
 const sessionTimeout = 30 * time.Minute
 
-// serveHTTP speaks MCP at /mcp of a loopback address.
+// serveHTTP speaks MCP at /mcp of an address.
 func serveHTTP(ctx context.Context, a *app, srv *sdk.Server, addr string) error {
+	log := a.logger(slog.LevelWarn)
+	who, err := tenon.OpenAccess(tenon.Options{Config: a.authConfig(), Bundled: bundled(), Env: a.Env, StateDir: tenon.StateDir(a.Env), Logger: log})
+	if err != nil {
+		return err
+	}
+	defer who.Close()
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", bothEras(srv))
-	s, err := web.Listen(ctx, web.Options{Addr: addr, Handler: mux, Logger: a.logger(slog.LevelWarn)})
+	mux.Handle("/mcp", admitted(who, bothEras(srv)))
+	s, err := listenFor(ctx, who, web.Options{Addr: addr, Handler: mux, Logger: log})
 	if err != nil {
 		return err
 	}
@@ -229,6 +238,47 @@ func serveHTTP(ctx context.Context, a *app, srv *sdk.Server, addr string) error 
 		err = errors.Join(err, session.Close())
 	}
 	return err
+}
+
+// authConfig returns the configuration that says who may call: the one that is
+// named. A server of its own has nothing to do with one that only lies about.
+func (a *app) authConfig() string { return cmp.Or(a.common.config, a.env["TENON_CONFIG"]) }
+
+// admitted returns a handler for those who may call tools.
+func admitted(who *tenon.Access, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		caller, err := who.Caller(r)
+		if err == nil && caller.Grant != nil && !caller.Grant.Caller {
+			err = who.Forbidden(r, "this credential decides on calls and makes none: use that of a caller")
+		}
+		switch {
+		case err != nil:
+			refuse(w, err)
+		case caller.Grant == nil:
+			next.ServeHTTP(w, r)
+		default:
+			boundTo(caller, next).ServeHTTP(w, r)
+		}
+	})
+}
+
+// boundTo returns a handler whose sessions belong to a caller: to others, who may
+// know the id of one, it is not there.
+func boundTo(caller tool.Caller, next http.Handler) http.Handler {
+	return auth.RequireBearerToken(func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
+		// Checked already; the SDK wants to know how long, and asks at each request.
+		return &auth.TokenInfo{UserID: caller.Name, Expiration: time.Now().Add(time.Hour)}, nil
+	}, nil)(next)
+}
+
+// refuse answers a request that nobody may make, or not with this credential.
+func refuse(w http.ResponseWriter, err error) {
+	status := http.StatusInternalServerError
+	if refusal, ok := errors.AsType[*tenon.Refusal](err); ok {
+		refusal.Tell(w.Header())
+		status = refusal.Status
+	}
+	http.Error(w, err.Error(), status)
 }
 
 // firstStateless is the first version of MCP without sessions.

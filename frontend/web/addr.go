@@ -17,8 +17,9 @@ var ErrNotLoopback = errors.New("not a loopback address")
 // ErrBusy is in the chain of the error of an address that something else uses.
 var ErrBusy = errors.New("address already in use")
 
-// listen binds addr if all that its host stands for is loopback.
-func listen(ctx context.Context, addr string) (net.Listener, error) {
+// listen binds addr. Beyond loopback it does so only where every request must bring
+// a credential.
+func listen(ctx context.Context, addr string, authenticated bool) (net.Listener, error) {
 	host, portText, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %q: want host:port, such as 127.0.0.1:8400: %w", addr, err)
@@ -28,10 +29,8 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
 	}
 	for _, ip := range ips {
-		if !ip.Unmap().IsLoopback() {
-			return nil, fmt.Errorf("listen on %s: %w: whoever can reach it could call every tool. "+
-				"Serving beyond this machine needs authentication, which this version does not have. "+
-				"Listen on 127.0.0.1:%s, and let an authenticating reverse proxy or an SSH tunnel on this machine bring others in", addr, ErrNotLoopback, portText)
+		if !ip.Unmap().IsLoopback() && !authenticated {
+			return nil, fmt.Errorf("listen on %s: %w: whoever can reach it could call every tool, and nobody has a key yet", addr, ErrNotLoopback)
 		}
 	}
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(ips[0].Unmap().String(), portText))

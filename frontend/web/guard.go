@@ -15,6 +15,7 @@ import (
 // it is named, and not sent by a foreign web page.
 type guard struct {
 	addr    string   // that the server listens on
+	all     bool     // it listens on all addresses of this machine
 	port    string   // of addr
 	allowed []string // further hosts, with or without a port
 	log     *slog.Logger
@@ -38,7 +39,7 @@ var nosniff = []string{"nosniff"}
 
 // refusal says why r must not pass, or nothing.
 func (g guard) refusal(r *http.Request) string {
-	if !g.hostAllowed(r.Host) {
+	if !g.hostAllowed(r.Host) && !g.reached(r) {
 		return "host " + strconv.Quote(r.Host) + " is not a name of this server; use localhost or 127.0.0.1 with port " +
 			g.port + ", or list the host under gateway.allowed_hosts"
 	}
@@ -65,6 +66,13 @@ func (g guard) hostAllowed(hostport string) bool {
 		return true
 	}
 	return g.listed(host, port)
+}
+
+// reached reports whether r is named by the very address that it came to, where the
+// server listens on all. No page can point a name of its own there: this is none.
+func (g guard) reached(r *http.Request) bool {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return g.all && ok && local.String() == r.Host
 }
 
 func (g guard) originAllowed(origin string) bool {

@@ -1,8 +1,8 @@
 // Package web is the HTTP listener of Tenon's front ends. It knows nothing of
 // tools: it is given a handler, and sees to what every local server needs.
 //
-//   - It listens on loopback only. Any other address is refused, for there is
-//     no authentication yet ([ErrNotLoopback]).
+//   - It listens on loopback. Any other address is refused ([ErrNotLoopback])
+//     unless the handler is known to ask everybody for a credential.
 //   - It checks Host and Origin of every request, so that a page in a browser
 //     cannot reach it under a foreign name (DNS rebinding) or from a foreign
 //     site. What is refused gets 403 and a JSON body that says why.
@@ -26,6 +26,7 @@ package web
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -49,8 +50,14 @@ const (
 
 // Options say where to listen and what to serve.
 type Options struct {
-	// Addr is host:port with a loopback host; port 0 takes any free one.
+	// Addr is host:port; port 0 takes any free one.
 	Addr string
+	// Authenticated says that Handler answers nobody without a credential where the
+	// server is not on loopback: see Server.Loopback.
+	Authenticated bool
+	// Cert and Key are the files of a certificate, with which the server speaks TLS.
+	// They are read again when they change.
+	Cert, Key string
 	// Handler answers everything but /healthz and /readyz.
 	Handler http.Handler
 	// AllowedHosts are further names for Host and Origin, as a reverse proxy on
@@ -70,10 +77,12 @@ type Server struct {
 	o   Options
 	log *slog.Logger
 	ln  net.Listener
+	tls *tls.Config // nil speaks none
 }
 
-// Listen binds the address of o. It refuses one that is not loopback with
-// ErrNotLoopback, and one that is taken with ErrBusy. The caller must call Run.
+// Listen binds the address of o. It refuses one that others can reach with
+// ErrNotLoopback unless they must bring a credential, and one that is taken with
+// ErrBusy. The caller must call Run.
 func Listen(ctx context.Context, o Options) (*Server, error) {
 	if o.Handler == nil {
 		return nil, errors.New("web: no handler")
@@ -88,18 +97,33 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	ln, err := listen(ctx, o.Addr)
+	secure, err := tlsConfig(o.Cert, o.Key, log)
 	if err != nil {
 		return nil, err
 	}
-	return &Server{o: o, log: log, ln: ln}, nil
+	ln, err := listen(ctx, o.Addr, o.Authenticated)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{o: o, log: log, ln: ln, tls: secure}, nil
 }
 
 // Addr returns the address that is bound, as host:port.
 func (s *Server) Addr() string { return s.ln.Addr().String() }
 
 // URL returns the root of the server, without a slash at its end.
-func (s *Server) URL() string { return "http://" + s.Addr() }
+func (s *Server) URL() string {
+	if s.tls != nil {
+		return "https://" + s.Addr()
+	}
+	return "http://" + s.Addr()
+}
+
+// Loopback reports whether only this machine can reach the server.
+func (s *Server) Loopback() bool {
+	t, ok := s.ln.Addr().(*net.TCPAddr)
+	return ok && t.IP.IsLoopback()
+}
 
 // Run serves until ctx is done, then stops: it takes no more requests, ends
 // event streams, and waits at most the grace time for the answers that are in
@@ -115,11 +139,20 @@ func (s *Server) Run(ctx context.Context) error {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		TLSConfig:         s.tls,
+		Protocols:         new(http.Protocols),
 	}
+	srv.Protocols.SetHTTP1(true) // what is tested; over TLS it would speak HTTP/2 as well
 	var serving sync.WaitGroup
 	defer serving.Wait()
 	failed := make(chan error, 1)
-	serving.Go(func() { failed <- srv.Serve(s.ln) })
+	serving.Go(func() {
+		if s.tls != nil {
+			failed <- srv.ServeTLS(s.ln, "", "")
+			return
+		}
+		failed <- srv.Serve(s.ln)
+	})
 	select {
 	case err := <-failed:
 		_ = srv.Close() // nothing is left to wait for
@@ -157,8 +190,14 @@ func (s *Server) handler(stop context.Context) http.Handler {
 			next.ServeHTTP(w, r)
 		}
 	})
-	g := guard{addr: s.Addr(), port: port(s.ln.Addr()), allowed: s.o.AllowedHosts, log: s.log}
+	g := guard{addr: s.Addr(), all: s.everywhere(), port: port(s.ln.Addr()), allowed: s.o.AllowedHosts, log: s.log}
 	return boundBody(bodyTimeout, g.check(route))
+}
+
+// everywhere reports whether the server listens on all addresses of this machine.
+func (s *Server) everywhere() bool {
+	t, ok := s.ln.Addr().(*net.TCPAddr)
+	return ok && t.IP.IsUnspecified()
 }
 
 // answerProbe answers those who watch over this process.

@@ -174,3 +174,28 @@ func (o *object) secureURL(name string, dst *string) {
 		o.fail(n, name+" must be an address of https", "http would let whoever is on the way forge every token; it is for this machine alone")
 	}
 }
+
+// TLS are the files of a certificate, as absolute paths. Empty is none.
+type TLS struct{ Cert, Key string }
+
+// tls reads the key of that name in `gateway:`.
+func (s sections) tls(o *object) {
+	n := o.key("tls")
+	if n == nil {
+		return
+	}
+	in := newObject(n, o.ex, o.to)
+	t := &s.cfg.Gateway.TLS
+	for _, file := range []struct {
+		key  string
+		path *string
+	}{{"cert", &t.Cert}, {"key", &t.Key}} {
+		in.text(file.key, file.path)
+		if *file.path == "" {
+			in.fail(in.at(file.key), "tls wants "+file.key, "cert is the file of the certificate with its chain, key that of its private key, both as PEM")
+			continue
+		}
+		*file.path = under(s.doc.dir(), *file.path)
+	}
+	in.refuse()
+}
