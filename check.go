@@ -18,6 +18,9 @@ type Report struct {
 	// Undeclared are the tools, as "server/tool", that nobody has declared
 	// metadata for: they count as neither read-only nor safe to run side by side.
 	Undeclared []string `json:"undeclared,omitempty"`
+	// Findings are what may be hidden in the definitions of tools, as far as these
+	// are known.
+	Findings []Finding `json:"findings,omitempty"`
 }
 
 // OK reports whether nothing is broken and no server has failed.
@@ -43,7 +46,7 @@ func (g *Gateway) Check(ctx context.Context, connect bool) Report {
 		}
 		wg.Wait()
 	}
-	r := Report{Broken: p.cfg.Broken, Warnings: p.cfg.Warnings, Servers: g.Status()}
+	r := Report{Broken: p.cfg.Broken, Warnings: p.cfg.Warnings, Servers: g.Status(), Findings: g.Definitions().Findings()}
 	for _, t := range p.catalog.Snapshot().Tools() {
 		if !t.Meta.Registered {
 			r.Undeclared = append(r.Undeclared, t.ID.String())

@@ -42,6 +42,7 @@ type member struct {
 	tools    []json.RawMessage              // as it listed them last; guarded by Gateway.offering
 	listKey  string                         // of its list on disk; empty where none is kept
 	recalled atomic.Pointer[listcache.Kept] // set while its tools are those of an earlier run
+	concerns atomic.Pointer[[]string]       // about its definitions
 }
 
 // await waits until the member's tools are known. The error says why they will
@@ -59,6 +60,9 @@ func (m *member) status() tool.ServerStatus {
 		return tool.ServerStatus{Name: m.name, State: tool.StateFailed, Reason: tool.Flatten(m.err), Since: m.since}
 	}
 	st := m.server.Status()
+	if c := m.concerns.Load(); c != nil {
+		st.Concerns = *c
+	}
 	if kept := m.recalled.Load(); kept != nil {
 		st.Tools, st.RememberedAt = len(kept.Tools), &kept.At
 	}
@@ -262,6 +266,7 @@ func toolsOf(ctx context.Context, srv *mcp.Server) ([]json.RawMessage, error) {
 // start, and into the catalog where the member is in use.
 func (g *Gateway) listed(m *member, tools []json.RawMessage) {
 	g.memory.remember(m, tools)
+	g.inspect(m, tools)
 	g.offering.Lock()
 	defer g.offering.Unlock()
 	m.tools = tools
@@ -288,6 +293,7 @@ func (k maker) offer(m *member, raw []json.RawMessage) (changed bool) {
 		}
 		tools = append(tools, t)
 	}
+	k.judge(m, tools)
 	dropped, changed := k.catalog.Set(m.name, tools)
 	for _, d := range dropped {
 		k.log.Warn("tool is left out", "server", m.name, "tool", d.Name, "error", d.Reason)

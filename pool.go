@@ -29,6 +29,7 @@ type pool struct {
 	members []*member // in the order of the configuration
 	byName  map[string]*member
 	policy  *policy.Policy
+	trust   *trust
 	looks
 	pipeline
 	inUse
@@ -49,7 +50,7 @@ func newPool(g *Gateway, cfg *config.Config, old *pool) (*pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pool{cfg: cfg, byName: map[string]*member{}, policy: rules, inUse: newInUse()}
+	p := &pool{cfg: cfg, byName: map[string]*member{}, policy: rules, trust: newTrust(cfg, g.log), inUse: newInUse()}
 	if err := (maker{g, p}).fill(old); err != nil {
 		return nil, errors.Join(err, closeAll(p.without(old)))
 	}
@@ -59,7 +60,7 @@ func newPool(g *Gateway, cfg *config.Config, old *pool) (*pool, error) {
 		Send: v.send, Record: v.keep, NewID: record.NewID,
 		Check:   newSchemas(g.log).check,
 		Timeout: cfg.Gateway.CallTimeout, MaxTimeout: cfg.Gateway.MaxCallTimeout, Logger: g.log,
-		Mask: g.secrets.JSON, Rules: content, Keeper: keeper{g}, Ledger: g.ledger, Fallbacks: standIns,
+		Secrets: g.secrets, Redact: cfg.Policy.Redact.Results, Rules: content, Keeper: keeper{g}, Ledger: g.ledger, Fallbacks: standIns,
 	}))
 	p.content = content
 	return p, nil

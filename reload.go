@@ -53,7 +53,7 @@ func (g *Gateway) Reload(ctx context.Context) (Reloaded, error) {
 		return Reloaded{}, &ConfigError{Problems: cfg.Broken}
 	}
 	old := g.pool.Load()
-	if sameConfig(old.cfg, cfg) {
+	if sameConfig(old.cfg, cfg) && old.trust.same() {
 		return Reloaded{}, nil
 	}
 	g.secrets.Learn(cfg.Secrets)
@@ -175,5 +175,12 @@ func difference(old, p *pool) Reloaded {
 
 // Files returns the absolute paths of the files that the configuration was read
 // from, and of the folders that were looked through for some: a change in them is
-// a reason to reload.
-func (g *Gateway) Files() []string { return g.pool.Load().cfg.Files }
+// a reason to reload. The file with the accepted definitions is among them, whether
+// or not there is one.
+func (g *Gateway) Files() []string {
+	p := g.pool.Load()
+	if p.trust.file == "" {
+		return p.cfg.Files
+	}
+	return append(slices.Clone(p.cfg.Files), p.trust.file)
+}

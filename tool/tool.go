@@ -127,6 +127,9 @@ type ServerStatus struct {
 	Queued    int        `json:"queued,omitempty"`  // calls that wait for their turn
 	// RememberedAt is set while the tools are those of an earlier run.
 	RememberedAt *time.Time `json:"remembered_at,omitempty"`
+	// Concerns are what an operator should know of the definitions of its tools: that
+	// they are not the accepted ones, or may hold hidden instructions.
+	Concerns []string `json:"concerns,omitempty"`
 }
 
 // A Listing is what the pool offers to one caller, by server, in the order of
