@@ -109,7 +109,7 @@ func (p *Policy) about(t *tool.Tool) *facts {
 	}
 	k = &facts{t: t, params: p.exact[t.ID]}
 	for _, c := range p.params {
-		if glob.MatchID(c.Tool, t.ID) {
+		if strings.HasPrefix(t.Name, c.prefix) && glob.MatchID(c.Tool, t.ID) {
 			k.params = append(k.params[:len(k.params):len(k.params)], c)
 		}
 	}
@@ -346,7 +346,7 @@ func (c *param) allows() string {
 
 func bypass(q question) answer {
 	if q.pr.scope.mode != tool.ModeBypass {
-		return pass("the mode is " + string(q.pr.scope.mode))
+		return pass("the mode is not bypass")
 	}
 	return answer{verdict: tool.Allow, text: "the mode is bypass"}
 }

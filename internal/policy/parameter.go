@@ -51,6 +51,7 @@ func (r *Parameter) name() string {
 type param struct {
 	*Parameter
 
+	prefix   string // of the names of its tools, before the first character with a meaning
 	path     path
 	globs    []*regexp.Regexp
 	networks []netip.Prefix
@@ -70,7 +71,10 @@ func (r *Parameter) Check(c *Compiler) error {
 }
 
 func (p *Policy) compile(r *Parameter) (*param, error) {
-	c := &param{Parameter: r}
+	c := &param{Parameter: r, prefix: r.Tool.Name}
+	if i := strings.IndexAny(r.Tool.Name, special); i >= 0 {
+		c.prefix = r.Tool.Name[:i]
+	}
 	if r.Tool.Server == "" || r.Tool.Name == "" {
 		return nil, errors.New("it names no server and tool")
 	}
@@ -104,7 +108,10 @@ func (p *Policy) compile(r *Parameter) (*param, error) {
 
 func (c *param) compile() error {
 	for _, g := range c.Globs {
-		c.globs = append(c.globs, regexp.MustCompile(globPattern(g)))
+		if len(g) > maxExpression || !utf8.ValidString(g) {
+			return fmt.Errorf("glob: %q is no text in UTF-8 of at most %d bytes", clip(g), maxExpression)
+		}
+		c.globs = append(c.globs, regexp.MustCompile(globPattern(g))) // what is quoted always compiles
 	}
 	for _, n := range c.Networks {
 		network, err := parseNetwork(n)
@@ -121,11 +128,14 @@ func (c *param) compile() error {
 		if _, err := regexp.Compile(c.Pattern); err != nil {
 			return fmt.Errorf("the regular expression: %w", err)
 		}
-		c.pattern = regexp.MustCompile(`\A(?:` + c.Pattern + `)\z`)
+		var err error
+		if c.pattern, err = regexp.Compile(`\A(?:` + c.Pattern + `)\z`); err != nil {
+			return fmt.Errorf("the regular expression: %w", err)
+		}
 	}
 	for _, raw := range c.OneOf {
 		a := read([]byte(`{"value":` + string(raw) + `}`))
-		if a.doubt != "" || a.odd {
+		if a.doubt != "" || a.odd || !json.Valid(raw) {
 			return fmt.Errorf("one_of: %s is no JSON value", clip(string(raw)))
 		}
 		v := a.root["value"]

@@ -136,8 +136,11 @@ func New(o Options) (*Policy, error) {
 	return p, nil
 }
 
+// special are the characters that have a meaning in a pattern.
+const special = `*?[\`
+
 // plain reports whether a pattern covers its own spelling alone.
-func plain(pattern string) bool { return !strings.ContainsAny(pattern, `*?[\`) }
+func plain(pattern string) bool { return !strings.ContainsAny(pattern, special) }
 
 func (p *Policy) checkRules() error {
 	if err := p.checkSkill(p.o.DefaultSkill); err != nil {
