@@ -4,8 +4,19 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/redact"
 )
+
+// redactOptions returns what a configuration says is secret.
+func redactOptions(cfg *config.Config) redact.Options {
+	r := cfg.Policy.Redact
+	o := redact.Options{Secrets: cfg.Secrets, Keys: r.Keys}
+	for _, p := range r.Patterns {
+		o.Patterns = append(o.Patterns, redact.Pattern{Name: p.Name, Expr: p.Pattern})
+	}
+	return o
+}
 
 // A maskingHandler hides the secrets in what is logged.
 type maskingHandler struct {

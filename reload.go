@@ -64,6 +64,9 @@ func (g *Gateway) Reload(ctx context.Context) (Reloaded, error) {
 	if err := bring(ctx, p, old, g.o.Start); err != nil {
 		return Reloaded{}, errors.Join(err, closeAll(p.without(old)))
 	}
+	if err := g.secrets.Configure(redactOptions(cfg)); err != nil {
+		return Reloaded{}, errors.Join(err, closeAll(p.without(old)))
+	}
 	if swap(g, p) {
 		g.events.send(Event{Kind: ToolsChanged})
 	}

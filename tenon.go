@@ -148,7 +148,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	secrets, err := redact.New(redact.Options{Secrets: cfg.Secrets})
+	secrets, err := redact.New(redactOptions(cfg))
 	if err != nil {
 		return nil, err
 	}

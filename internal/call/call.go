@@ -38,11 +38,16 @@ type Options struct {
 	// are those of an MCP tools/call, but for the name: r.Target's is the one to
 	// send, whatever they say. Its errors are those of upstream.Server.Call.
 	Send func(ctx context.Context, r *Request, params []byte) (tool.Bytes, error)
-	// Mask hides secrets in JSON that a server answered an error with. Nil hides
-	// nothing.
-	Mask func(raw []byte) []byte
+	// Secrets hides secrets in failures, and with Redact in results and progress too.
+	// Nil hides nothing.
+	Secrets Secrets
+	Redact  bool
 	// Record takes each finished call.
 	Record func(r *Request, res *tool.Result)
+	// Reserve finds a call a place in the record before it is carried out, and may
+	// wait for that as long as the call may take. Its error is one of kind Unavailable.
+	// What it returns else is Request.Place. Nil has place for all.
+	Reserve func(ctx context.Context, most time.Duration) (bool, error)
 	// NewID returns the id of a new call.
 	NewID func() string
 	// Timeout bounds a call whose caller and tool say nothing; MaxTimeout bounds
@@ -83,6 +88,7 @@ type Request struct {
 	Target    *tool.Tool // what really runs; set by resolve
 	Notes     []tool.Note
 	Attempts  int
+	Place     bool // in the record; set by record
 	// View is the pool as the caller sees it; set by view.
 	View Catalog
 	// Decision is what was decided about the call; nil where nothing was.

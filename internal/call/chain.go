@@ -9,6 +9,7 @@ type stage func(o *Options, next Handler) Handler
 //
 //	record    is outermost: denied and misnamed calls are kept too
 //	shape     sees every answer, errors too
+//	redact    hides secrets in what all stages within answer, before any of it is kept
 //	deadline  is one for the whole call, whatever happens within
 //	view      is what of the pool this caller sees
 //	fallback  is outside authorize: a substitute is authorised like any other
@@ -25,6 +26,7 @@ type stage func(o *Options, next Handler) Handler
 var stages = []stage{
 	record,
 	shape,
+	redact,
 	deadline,
 	view,
 	fallback,

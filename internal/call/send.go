@@ -24,14 +24,10 @@ func send(o *Options) Handler {
 		r.Attempts++
 		raw, err := o.Send(ctx, r, params)
 		if err == nil {
-			res := answered(r, raw)
-			if res.Kind == tool.Failed && o.Mask != nil && res.Raw.Len() > 0 {
-				res.Raw = tool.OneOf(o.Mask(res.Raw.Join()))
-			}
-			return res
+			return answered(r, raw)
 		}
-		if e, ok := errors.AsType[*jsonrpc.Error](err); ok && o.Mask != nil && e.Raw != nil {
-			err = jsonrpc.ErrorOf(tool.OneOf(o.Mask(e.Raw)))
+		if e, ok := errors.AsType[*jsonrpc.Error](err); ok && o.Secrets != nil && e.Raw != nil {
+			err = jsonrpc.ErrorOf(tool.OneOf(o.Secrets.JSON(e.Raw)))
 		}
 		res := failed(r, err)
 		switch {
