@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -8,19 +9,38 @@ import (
 	"github.com/tenon-mcp/tenon/tool"
 )
 
-// record keeps every call, however it ended.
+// record keeps every call, however it ended. A place in the record is had before
+// the call does anything, so that none that ran is left without one.
 func record(o *Options, next Handler) Handler {
 	return func(ctx context.Context, r *Request) *tool.Result {
-		res := next(ctx, r)
-		res.Elapsed = time.Since(r.Started)
-		res.Notes = r.Notes
-		if res.Kind != "" {
-			o.Logger.Info("call failed", "id", res.ID, "server", res.Server, "tool", res.Tool,
-				"kind", string(res.Kind), "elapsed", res.Elapsed, "error", res.Err)
+		if o.Reserve != nil {
+			var err error
+			if r.Place, err = o.Reserve(ctx, cmp.Or(r.Timeout, o.Timeout)); err != nil {
+				return keep(o, r, failed(r, err))
+			}
 		}
-		o.Record(r, res)
-		return res
+		kept := false
+		defer func() { // of a panic, which is caught elsewhere
+			if !kept {
+				o.Record(r, r.fail(tool.Internal, "Tenon itself failed on this call."))
+			}
+		}()
+		res := next(ctx, r)
+		kept = true
+		return keep(o, r, res)
 	}
+}
+
+// keep records what came of a call.
+func keep(o *Options, r *Request, res *tool.Result) *tool.Result {
+	res.Elapsed = time.Since(r.Started)
+	res.Notes = r.Notes
+	if res.Kind != "" {
+		o.Logger.Info("call failed", "id", res.ID, "server", res.Server, "tool", res.Tool,
+			"kind", string(res.Kind), "elapsed", res.Elapsed, "error", res.Err)
+	}
+	o.Record(r, res)
+	return res
 }
 
 // Refuser returns a function that answers for a call that is not carried out at

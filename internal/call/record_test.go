@@ -1,8 +1,10 @@
 package call_test
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/tool"
@@ -24,5 +26,36 @@ func TestRefusedCallIsKept(t *testing.T) {
 	}
 	if kept != res {
 		t.Errorf("kept %+v", kept)
+	}
+}
+
+// TestPlaceIsReservedFirst: a call that finds no place in the record does nothing,
+// and one that panics gives its place back.
+func TestPlaceIsReservedFirst(t *testing.T) {
+	var kept []*tool.Result
+	var places []bool
+	sent := 0
+	var most time.Duration
+	var refuse error
+	run := call.New(call.Options{
+		Catalog: &shelf{}, NewID: func() string { return "id" },
+		Send: func(context.Context, *call.Request, []byte) (tool.Bytes, error) { sent++; return nil, nil },
+		Reserve: func(_ context.Context, d time.Duration) (bool, error) {
+			most = d
+			return refuse == nil, refuse
+		},
+		Record: func(r *call.Request, res *tool.Result) { kept, places = append(kept, res), append(places, r.Place) },
+	})
+	run(t.Context(), tool.Call{Server: "s", Tool: "absent", Timeout: time.Second})
+	if len(kept) != 1 || !places[0] || most != time.Second {
+		t.Fatalf("kept %v, places %v, most %v", kept, places, most)
+	}
+	refuse = &tool.Error{Kind: tool.Unavailable, Text: "The record is full."}
+	res := run(t.Context(), tool.Call{Server: "s", Tool: "absent"})
+	if res.Kind != tool.Unavailable || res.Text() != "The record is full." || len(kept) != 2 || places[1] || sent != 0 {
+		t.Errorf("got %+v, kept %d, sent %d", res, len(kept), sent)
+	}
+	if most <= 0 {
+		t.Error("a call without a timeout waits without end")
 	}
 }

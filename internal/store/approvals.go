@@ -93,6 +93,9 @@ func (s *Store) amend(ctx context.Context, id string, change func(*tool.Approval
 // chainApproval adds what became of an approval to the chain: the table shows only
 // how it ended.
 func (s *Store) chainApproval(ctx context.Context, tx *sql.Tx, h head, a tool.Approval) (head, error) {
+	for _, text := range []*string{&a.Reason, &a.Impact, &a.Why, &a.Session, &a.Task} {
+		*text = s.o.Mask(*text)
+	}
 	return s.base.appendRows(ctx, tx, h, []encoded{s.encodeRow(&Row{Type: TypeApproval, Approval: &a})})
 }
 

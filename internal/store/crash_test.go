@@ -25,7 +25,7 @@ func child(url string) {
 	out := bufio.NewWriter(os.Stdout)
 	tick := time.NewTicker(time.Millisecond)
 	for i := 0; ; i++ {
-		p, err := s.Reserve(tickContext{})
+		p, err := s.Reserve(tickContext{}, time.Minute)
 		if err != nil {
 			fmt.Println(err)
 			os.Exit(1)

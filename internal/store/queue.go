@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"sync"
 	"time"
 
@@ -104,19 +105,23 @@ func (f *Finished) held() int64 {
 	return int64(len(f.Arguments) + f.Result.Len() + len(f.Message) + 512)
 }
 
+// ErrNoPlace is in the errors of Reserve.
+var ErrNoPlace = errors.New("no place in the record of calls")
+
 // Reserve returns a place for one call that is about to be carried out. Where
-// none is free it waits, at most until ctx ends, or fails at once, as the options
-// say. The error is a *tool.Error of kind Unavailable: the call was not carried
+// none is free it waits, at most until ctx ends and for that long, or fails at
+// once, as the options say. The error is a *tool.Error of kind Unavailable: the call was not carried
 // out. A place must be given to Add, also one that is none: then calls go on
 // although they cannot be recorded.
-func (s *Store) Reserve(ctx context.Context) (Place, error) {
+func (s *Store) Reserve(ctx context.Context, most time.Duration) (Place, error) {
 	s.start() // the database is opened while the call runs
+	var end time.Time
 	for {
 		gone := s.state.gone.Load()
 		if gone != nil && s.o.StopGone {
 			s.state.refused.Add(1)
 			return false, &tool.Error{
-				Kind: tool.Unavailable, Err: gone.err,
+				Kind: tool.Unavailable, Err: errors.Join(ErrNoPlace, gone.err),
 				Text: "The record of calls cannot be written, and the operator allows no call without it. This call was not carried out. " +
 					"Tell the operator: " + s.remedy() + ". Calls go on by themselves once it can be written.",
 			}
@@ -129,21 +134,25 @@ func (s *Store) Reserve(ctx context.Context) (Place, error) {
 			return false, nil // Add counts it
 		case s.o.FailFull:
 			s.state.refused.Add(1)
-			return false, &tool.Error{Kind: tool.Unavailable, Text: "The record of calls is behind, and takes no more at the moment. This call was not carried out; try again in a second."}
+			return false, &tool.Error{Kind: tool.Unavailable, Err: ErrNoPlace, Text: "The record of calls is behind, and takes no more at the moment. This call was not carried out; try again in a second."}
 		}
-		again := time.NewTimer(flushAfter) // the database may be found gone meanwhile
+		if end.IsZero() {
+			end = time.Now().Add(most)
+		}
+		again := time.NewTimer(min(flushAfter, time.Until(end))) // the database may be found gone meanwhile
 		select {
 		case <-freed:
 		case <-again.C:
 		case <-ctx.Done():
-			again.Stop()
+		}
+		again.Stop()
+		if ctx.Err() != nil || !time.Now().Before(end) {
 			s.state.refused.Add(1)
 			return false, &tool.Error{
-				Kind: tool.Unavailable, Err: context.Cause(ctx),
+				Kind: tool.Unavailable, Err: errors.Join(ErrNoPlace, context.Cause(ctx)),
 				Text: "The record of calls was behind for as long as this call may take. The call was not carried out; try again later.",
 			}
 		}
-		again.Stop()
 	}
 }
 

@@ -103,11 +103,11 @@ type encoded struct {
 // encode makes the row of a finished call: masked, cut, and safe for any database.
 func (s *Store) encode(f *Finished) encoded {
 	r := Row{Type: TypeCall, Call: &Call{
-		ID: f.ID, Server: name(f.Server), Tool: name(f.Tool), Kind: f.Kind,
-		Caller:  tool.Caller{Name: name(f.Caller.Name), Via: name(f.Caller.Via)},
-		Session: name(f.Session), Task: name(f.Task), Skill: name(f.Skill),
+		ID: f.ID, Server: s.name(f.Server), Tool: s.name(f.Tool), Kind: f.Kind,
+		Caller:  tool.Caller{Name: s.name(f.Caller.Name), Via: f.Caller.Via},
+		Session: s.name(f.Session), Task: s.name(f.Task), Skill: s.name(f.Skill),
 		Started: f.Started.UTC().Truncate(time.Microsecond), ElapsedMS: float64(f.Elapsed.Microseconds()) / 1e3,
-		Bytes: f.Bytes, Attempts: f.Attempts, Notes: notes(f.Notes), Decision: f.Decision,
+		Bytes: f.Bytes, Attempts: f.Attempts, Notes: s.notes(f.Notes), Decision: s.decision(f.Decision),
 	}}
 	if g := f.Caller.Grant; g != nil {
 		r.Key = g.Key
@@ -119,12 +119,27 @@ func (s *Store) encode(f *Finished) encoded {
 }
 
 // notes returns what is kept of notes.
-func notes(all []tool.Note) []tool.Note {
+func (s *Store) notes(all []tool.Note) []tool.Note {
 	var out []tool.Note
 	for _, n := range all[:min(len(all), maxNotes)] {
-		out = append(out, tool.Note{Stage: n.Stage, Text: clip(n.Text, maxText)})
+		out = append(out, tool.Note{Stage: n.Stage, Text: s.cut(n.Text, maxText)})
 	}
 	return out
+}
+
+// decision returns what is kept of a decision. Its texts may hold arguments.
+func (s *Store) decision(d *tool.Decision) *tool.Decision {
+	if d == nil || d.Behavior == tool.Allow && d.Reason == "" && len(d.Chain) == 0 {
+		return d
+	}
+	out := *d
+	out.Reason = s.cut(d.Reason, maxText)
+	out.Chain = nil
+	for _, step := range d.Chain[:min(len(d.Chain), maxNotes)] {
+		step.Text = s.cut(step.Text, maxText)
+		out.Chain = append(out.Chain, step)
+	}
+	return &out
 }
 
 // arguments fills in what is kept of the arguments.
@@ -133,12 +148,13 @@ func (s *Store) arguments(f *Finished, d *Details) {
 		return
 	}
 	if f.size <= maxArguments {
-		masked := s.o.Mask(string(f.Arguments))
-		if len(masked) <= maxArguments && json.Valid([]byte(masked)) {
-			d.Arguments = json.RawMessage(masked)
-			return
+		if json.Valid(f.Arguments) {
+			if masked := s.o.MaskJSON(f.Arguments); len(masked) <= maxArguments && json.Valid(masked) {
+				d.Arguments = masked
+				return
+			}
 		}
-		d.ArgumentsHead = s.cut(masked, maxArguments)
+		d.ArgumentsHead = s.cut(string(f.Arguments), maxArguments)
 		return
 	}
 	sum := f.sum
@@ -165,20 +181,14 @@ func clip(text string, most int) string {
 	return text[:most]
 }
 
-// encodeRow makes the body of a row, and what its columns hold. Secrets in the
-// rest of it, in names and notes say, are masked in the body as a whole.
+// encodeRow makes the body of a row, and what its columns hold.
 func (s *Store) encodeRow(r *Row) encoded {
 	b, err := json.Marshal(r)
 	if err != nil { // arguments were checked, all else always marshals
 		b, _ = json.Marshal(Row{Type: r.Type, Call: &Call{ID: idOf(r), Started: time.Now().UTC()}})
 	}
-	body := string(b)
-	masked := s.o.Mask(body) != body
-	if masked {
-		body = maskTexts(b, s.o.Mask)
-	}
-	body = strings.ToValidUTF8(body, "\uFFFD")
-	if masked || r.Type != TypeCall { // the columns hold what the body says now
+	body := strings.ToValidUTF8(string(b), "\uFFFD")
+	if r.Type != TypeCall || err != nil { // the columns hold what the body says
 		var again Row
 		if json.Unmarshal([]byte(body), &again) == nil {
 			*r = again
@@ -189,7 +199,12 @@ func (s *Store) encodeRow(r *Row) encoded {
 
 // name bounds a name that comes from outside, and makes it one that every database
 // takes as it is.
-func name(s string) string { return storable(clip(s, maxName)) }
+func (s *Store) name(text string) string {
+	if text == "" {
+		return ""
+	}
+	return storable(s.cut(clip(text, maxName+slack), maxName))
+}
 
 func idOf(r *Row) string {
 	switch {
@@ -232,39 +247,39 @@ func storable(s string) string {
 }
 
 // maskTexts masks each text in JSON by itself, so that it stays JSON whatever the
-// secrets look like. Numbers within arguments are texts here: one may be a secret.
-func maskTexts(body []byte, mask func(string) string) string {
+// secrets look like. A number that is a secret becomes a text.
+func maskTexts(raw []byte, mask func(string) string) []byte {
 	var v any
-	d := json.NewDecoder(bytes.NewReader(body))
+	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
-	if d.Decode(&v) != nil {
-		return "{}"
+	if mask(string(raw)) == string(raw) || d.Decode(&v) != nil {
+		return raw
 	}
-	out, err := json.Marshal(maskValue(v, mask, false))
+	out, err := json.Marshal(maskValue(v, mask))
 	if err != nil {
-		return "{}"
+		return []byte("{}")
 	}
-	return string(out)
+	return out
 }
 
-func maskValue(v any, mask func(string) string, numbers bool) any {
+func maskValue(v any, mask func(string) string) any {
 	switch v := v.(type) {
 	case string:
 		return mask(v)
 	case json.Number:
-		if text := mask(v.String()); numbers && text != v.String() {
+		if text := mask(v.String()); text != v.String() {
 			return text
 		}
 		return v
 	case []any:
 		for i := range v {
-			v[i] = maskValue(v[i], mask, numbers)
+			v[i] = maskValue(v[i], mask)
 		}
 		return v
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, value := range v {
-			out[mask(key)] = maskValue(value, mask, numbers || key == "arguments")
+			out[mask(key)] = maskValue(value, mask)
 		}
 		return out
 	}

@@ -3,7 +3,7 @@
 //
 //	s, err := store.New(store.Options{URL: "sqlite:/home/ann/.local/state/tenon/record.db"})
 //	…
-//	place, err := s.Reserve(ctx) // before the call: it waits, or fails, as the options say
+//	place, err := s.Reserve(ctx, timeout) // before the call: it waits, or fails, as the options say
 //	…
 //	s.Add(place, store.Finished{Entry: entry, Arguments: args, Result: raw})
 //	…
@@ -56,8 +56,10 @@ type Options struct {
 	// hand-over, and the head of the chain. Empty has none. Those of SQLite are
 	// beside its file.
 	Dir string
-	// Mask hides secrets in a text. Nil hides nothing.
-	Mask func(text string) string
+	// Mask hides secrets in a text, MaskJSON in JSON, which stays JSON. Nil of the
+	// first hides nothing, of the second it is made of the first.
+	Mask     func(text string) string
+	MaskJSON func(raw []byte) []byte
 	// Queue bounds the calls that are running or not yet written, QueueBytes what
 	// they hold. 0 is DefaultQueue and DefaultQueueBytes.
 	Queue      int
@@ -158,6 +160,9 @@ func New(o Options) (*Store, error) {
 	}
 	if o.Mask == nil {
 		o.Mask = func(text string) string { return text }
+	}
+	if o.MaskJSON == nil {
+		o.MaskJSON = func(raw []byte) []byte { return maskTexts(raw, o.Mask) }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -81,7 +81,7 @@ func finished(i int) store.Finished {
 func add(t *testing.T, s *store.Store, all ...store.Finished) {
 	t.Helper()
 	for _, f := range all {
-		p, err := s.Reserve(t.Context())
+		p, err := s.Reserve(t.Context(), time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -629,11 +629,11 @@ func TestFullQueue(t *testing.T) {
 	t.Run("fails", func(t *testing.T) {
 		s := open(t, store.Options{URL: "sqlite:" + filepath.Join(dir, "a.db"), Queue: 2, FailFull: true})
 		for range 2 {
-			if p, err := s.Reserve(t.Context()); err != nil || !bool(p) {
+			if p, err := s.Reserve(t.Context(), time.Minute); err != nil || !bool(p) {
 				t.Fatal(p, err)
 			}
 		}
-		if _, err := s.Reserve(t.Context()); tool.KindOf(err) != tool.Unavailable {
+		if _, err := s.Reserve(t.Context(), time.Minute); tool.KindOf(err) != tool.Unavailable {
 			t.Errorf("error is %v, want unavailable", err)
 		}
 		if s.TryPlace() {
@@ -645,21 +645,21 @@ func TestFullQueue(t *testing.T) {
 	})
 	t.Run("waits", func(t *testing.T) {
 		s := open(t, store.Options{URL: "sqlite:" + filepath.Join(dir, "b.db"), Queue: 2})
-		first, err := s.Reserve(t.Context())
+		first, err := s.Reserve(t.Context(), time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
 		add(t, s, finished(1))
-		if _, err := s.Reserve(t.Context()); err != nil { // once that is written
+		if _, err := s.Reserve(t.Context(), time.Minute); err != nil { // once that is written
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		if _, err := s.Reserve(ctx); tool.KindOf(err) != tool.Unavailable {
+		if _, err := s.Reserve(ctx, time.Minute); tool.KindOf(err) != tool.Unavailable {
 			t.Errorf("error is %v, want unavailable", err)
 		}
 		s.Add(first, finished(2))
-		if _, err := s.Reserve(t.Context()); err != nil {
+		if _, err := s.Reserve(t.Context(), time.Minute); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -667,7 +667,7 @@ func TestFullQueue(t *testing.T) {
 		s := open(t, store.Options{URL: "sqlite:" + filepath.Join(dir, "none", "c.db"), QueueBytes: 100, FailFull: true})
 		block(t, filepath.Join(dir, "none"))
 		add(t, s, finished(1))
-		if _, err := s.Reserve(t.Context()); tool.KindOf(err) != tool.Unavailable {
+		if _, err := s.Reserve(t.Context(), time.Minute); tool.KindOf(err) != tool.Unavailable {
 			t.Errorf("error is %v, want unavailable", err)
 		}
 	})
@@ -751,12 +751,12 @@ func TestDatabaseThatCannotBeWritten(t *testing.T) {
 			s, back := gone(t, store.Options{StopGone: true})
 			add(t, s, finished(0))
 			await(t, func() bool { return s.Status().Gone != "" })
-			_, err := s.Reserve(t.Context())
+			_, err := s.Reserve(t.Context(), time.Minute)
 			if tool.KindOf(err) != tool.Unavailable || !strings.Contains(err.Error(), "Tell the operator") {
 				t.Errorf("error is %v", err)
 			}
 			back()
-			await(t, func() bool { _, err := s.Reserve(t.Context()); return err == nil })
+			await(t, func() bool { _, err := s.Reserve(t.Context(), time.Minute); return err == nil })
 		})
 	})
 }
