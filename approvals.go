@@ -111,6 +111,7 @@ func (a *Approvals) Leave() {
 	if b := a.broker.Load(); b != nil {
 		_ = b.Close() // it never fails
 	}
+	a.told.close()
 }
 
 func (a *Approvals) close() {
@@ -119,7 +120,6 @@ func (a *Approvals) close() {
 	if hook := a.hook.Swap(nil); hook != nil {
 		_ = hook.Close() // it never fails
 	}
-	a.told.close()
 }
 
 // endSession ends what was granted to a session.
@@ -274,4 +274,9 @@ func because(p tool.Approval) string {
 }
 
 // approvalStore returns where approvals are kept.
-func (g *Gateway) approvalStore() approval.Store { return new(approval.Memory) }
+func (g *Gateway) approvalStore() approval.Store {
+	if g.record.store != nil {
+		return g.record.store
+	}
+	return new(approval.Memory)
+}

@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	"github.com/tenon-mcp/tenon/internal/admission"
 	"github.com/tenon-mcp/tenon/internal/batch"
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/policy"
-	"github.com/tenon-mcp/tenon/internal/record"
 	"github.com/tenon-mcp/tenon/internal/rules"
 	"github.com/tenon-mcp/tenon/internal/upstream"
 	"github.com/tenon-mcp/tenon/tool"
@@ -126,57 +124,6 @@ func (g *Gateway) EndSession(caller tool.Caller, session string) {
 			m.server.EndSession(upstream.Key{Caller: caller.Name, Session: session})
 		}
 	}
-}
-
-// keep records a finished call.
-func (v view) keep(r *call.Request, res *tool.Result) {
-	v.record.Add(record.Entry{
-		ID: r.ID, Server: res.Server, Tool: res.Tool, Kind: res.Kind, Caller: r.Caller,
-		Session: r.Session, Task: r.Task, Skill: r.Skill, Started: r.Started, Elapsed: res.Elapsed,
-		Bytes: res.Raw.Len() + len(res.Message), Attempts: r.Attempts, Notes: res.Notes,
-	})
-}
-
-// A CallRecord is what is kept of a finished call: neither its arguments nor its
-// result.
-type CallRecord struct {
-	ID        string      `json:"id"`
-	Server    string      `json:"server_name"`
-	Tool      string      `json:"tool_name"`
-	Kind      tool.Kind   `json:"error_kind,omitempty"`
-	Caller    tool.Caller `json:"caller"`
-	Session   string      `json:"session,omitempty"`
-	Task      string      `json:"task_id,omitempty"`
-	Skill     string      `json:"skill,omitempty"`
-	Started   time.Time   `json:"started"`
-	ElapsedMS float64     `json:"elapsed_ms"`
-	Bytes     int         `json:"bytes"`
-	Attempts  int         `json:"attempts"`
-	Notes     []tool.Note `json:"notes,omitempty"`
-}
-
-func callRecord(e record.Entry) CallRecord {
-	return CallRecord{
-		ID: e.ID, Server: e.Server, Tool: e.Tool, Kind: e.Kind, Caller: e.Caller,
-		Session: e.Session, Task: e.Task, Skill: e.Skill, Started: e.Started,
-		ElapsedMS: float64(e.Elapsed.Microseconds()) / 1e3, Bytes: e.Bytes, Attempts: e.Attempts, Notes: e.Notes,
-	}
-}
-
-// Calls returns the last calls, newest first, and at most limit of them.
-func (g *Gateway) Calls(limit int) []CallRecord {
-	entries := g.record.Last(limit)
-	out := make([]CallRecord, len(entries))
-	for i, e := range entries {
-		out[i] = callRecord(e)
-	}
-	return out
-}
-
-// CallRecord returns the record of one call, while it is kept.
-func (g *Gateway) CallRecord(id string) (CallRecord, bool) {
-	e, ok := g.record.Get(id)
-	return callRecord(e), ok
 }
 
 // view is a pool as the pipeline sees it, whoever calls.

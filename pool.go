@@ -57,7 +57,7 @@ func newPool(g *Gateway, cfg *config.Config, old *pool) (*pool, error) {
 	v := view{g, p}
 	p.pipeline = newPipeline(cfg.Gateway.Admission, v, v.enduring(call.Options{
 		Admission: admissionOf(cfg, old), Authority: authority{v}, Quota: g.quota,
-		Send: v.send, Record: v.keep, NewID: record.NewID,
+		Send: v.send, Record: v.keep, Reserve: g.record.reserve(), NewID: record.NewID,
 		Check:   newSchemas(g.log).check,
 		Timeout: cfg.Gateway.CallTimeout, MaxTimeout: cfg.Gateway.MaxCallTimeout, Logger: g.log,
 		Secrets: g.secrets, Redact: cfg.Policy.Redact.Results, Rules: content, Keeper: keeper{g}, Ledger: g.ledger, Fallbacks: standIns,

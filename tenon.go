@@ -43,7 +43,6 @@ import (
 	"github.com/tenon-mcp/tenon/internal/ledger"
 	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/internal/quota"
-	"github.com/tenon-mcp/tenon/internal/record"
 	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/internal/rules"
 	"github.com/tenon-mcp/tenon/internal/taint"
@@ -107,7 +106,7 @@ type Gateway struct {
 	log     *slog.Logger
 	secrets *redact.Redactor
 	spawner *proc.Spawner
-	record  *record.Record
+	record  records
 	events  broadcast[Event]
 	long    longResults
 	memory  memory
@@ -153,12 +152,15 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 		return nil, err
 	}
 	o.Logger = slog.New(maskingHandler{o.Logger.Handler(), secrets})
+	records, err := openRecords(cfg, o, secrets)
+	if err != nil {
+		return nil, err
+	}
 	g := &Gateway{
-		o: o, log: o.Logger, secrets: secrets,
+		o: o, log: o.Logger, secrets: secrets, record: records,
 		spawner: proc.New(proc.Options{
 			Logger: o.Logger, Rate: float64(cfg.Gateway.Spawning.Rate), MaxProcesses: cfg.Gateway.Spawning.MaxProcesses,
 		}),
-		record:    record.New(record.Options{}),
 		ledger:    new(ledger.Ledger),
 		quota:     new(quota.Quota),
 		taint:     taint.New(),
@@ -222,7 +224,7 @@ func shutdown(g *Gateway) error {
 	g.tasks.Wait()
 	g.memory.tasks.Wait()
 	g.events.close()
-	return errors.Join(err, g.spawner.Close(), g.long.close(), g.access.Close())
+	return errors.Join(err, g.spawner.Close(), g.long.close(), g.access.Close(), g.record.close())
 }
 
 // version returns the version of this module in the running program.

@@ -15,10 +15,11 @@ type Bounds struct {
 	MaxBytes int64
 }
 
-func (w *writer) bounds() Bounds {
-	b := Bounds{MaxRows: w.o.MaxRows, MaxBytes: w.o.MaxBytes}
-	if w.o.Keep > 0 {
-		b.Before = time.Now().Add(-w.o.Keep)
+// Bounds returns the bounds of the options as they are now.
+func (s *Store) Bounds() Bounds {
+	b := Bounds{MaxRows: s.o.MaxRows, MaxBytes: s.o.MaxBytes}
+	if s.o.Keep > 0 {
+		b.Before = time.Now().Add(-s.o.Keep)
 	}
 	return b
 }

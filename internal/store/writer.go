@@ -93,7 +93,7 @@ func (w *writer) work(ctx context.Context) {
 	}
 	if time.Since(w.pruned) >= pruneAfter {
 		w.pruned = time.Now()
-		if _, err := w.prune(ctx, w.bounds()); err != nil {
+		if _, err := w.prune(ctx, w.Bounds()); err != nil {
 			w.failed(err)
 		}
 	}
