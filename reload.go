@@ -56,7 +56,7 @@ func (g *Gateway) Reload(ctx context.Context) (Reloaded, error) {
 	if sameConfig(old.cfg, cfg) && old.trust.same() {
 		return Reloaded{}, nil
 	}
-	g.secrets.Learn(cfg.Secrets)
+	g.secrets.Learn(cfg.Secrets, cfg.Settings...)
 	p, err := newPool(g, cfg, old)
 	if err != nil {
 		return Reloaded{}, err

@@ -13,8 +13,8 @@ import (
 type Secrets interface {
 	// Text returns a text without secrets.
 	Text(text string) string
-	// JSON returns JSON without secrets, and without what is named like one.
-	JSON(raw []byte) []byte
+	// Failure returns what a server said of a failure without secrets.
+	Failure(raw []byte) []byte
 	// Result returns an answer without secrets, and how many places were hidden. The
 	// parts in skip, in order, are left alone. An answer without any is the same.
 	Result(raw tool.Bytes, skip ...jsonrpc.Span) (tool.Bytes, int)
@@ -41,12 +41,15 @@ func redact(o *Options, next Handler) Handler {
 		if res.Message != "" {
 			res.Message = o.Secrets.Text(res.Message)
 		}
-		if res.Raw.Len() == 0 || !o.Redact && res.Kind == "" {
+		if res.Kind != "" && res.Raw.Len() > 0 {
+			res.Raw = tool.OneOf(o.Secrets.Failure(res.Raw.Join()))
+		}
+		if !o.Redact || res.Kind != "" || res.Raw.Len() == 0 {
 			return res
 		}
 		raw, n := o.Secrets.Result(res.Raw, media(res.Raw)...)
 		res.Raw = raw
-		if n > 0 && o.Redact {
+		if n > 0 {
 			r.Note("redacted", "%s hidden", places(n))
 		}
 		return res

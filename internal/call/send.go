@@ -27,7 +27,7 @@ func send(o *Options) Handler {
 			return answered(r, raw)
 		}
 		if e, ok := errors.AsType[*jsonrpc.Error](err); ok && o.Secrets != nil && e.Raw != nil {
-			err = jsonrpc.ErrorOf(tool.OneOf(o.Secrets.JSON(e.Raw)))
+			err = jsonrpc.ErrorOf(tool.OneOf(o.Secrets.Failure(e.Raw)))
 		}
 		res := failed(r, err)
 		switch {

@@ -119,6 +119,9 @@ type Config struct {
 	// took from the environment. Texts shorter than six bytes are left out, for
 	// hiding each "true" and "8080" would hide the log.
 	Secrets []tool.Secret
+	// Settings are those of Secrets that look like none: a path, the name of a host. A
+	// log need not show them, and a result is of no use without them.
+	Settings []tool.Secret `json:",omitempty"`
 }
 
 // Gateway is the section `gateway:`, what concerns the whole process.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/internal/source"
 )
 
@@ -22,7 +23,7 @@ const (
 // files are the files of one load, and the environment that they see.
 type files struct {
 	env      map[string]string // the environment above .env
-	secrets  map[string]bool   // texts to hide
+	secrets  map[string]bool   // texts to hide; false for those that look like settings
 	mistakes []source.Mistake  // outside server entries
 	opened   int
 	noted    map[string]bool // absolute paths of files, and of folders that were looked through
@@ -126,10 +127,15 @@ func (f *files) envFile(path string, to *[]source.Mistake) map[string]string {
 	}
 	values, wrong := source.ParseDotenv(file, data)
 	*to = append(*to, wrong...)
-	for _, v := range values {
-		f.secrets[v] = true
+	for name, v := range values {
+		f.hide(name, v)
 	}
 	return values
+}
+
+// hide remembers a text that was given under a name as one to hide.
+func (f *files) hide(name, value string) {
+	f.secrets[value] = f.secrets[value] || !redact.IsSetting(name, value)
 }
 
 // A shape is what a file holds, told by its keys.

@@ -82,8 +82,8 @@ func (l *loader) expander(e *entry) *interpolate.Expander {
 		return x // an address to listen on is to be seen
 	}
 	x.Sources = l.sources(e.dir)
-	x.Found = func(value string) {
-		l.secrets[value] = true
+	x.Found = func(name, value string) {
+		l.hide(name, value)
 		if !slices.Contains(e.server.hidden, value) {
 			e.server.hidden = append(e.server.hidden, value)
 		}
@@ -185,7 +185,7 @@ func (l *loader) finish() (*Config, error) {
 	}
 	l.cfg.Broken = source.Problems(broken)
 	l.cfg.Warnings = source.Problems(l.warnings)
-	l.cfg.Secrets = l.allSecrets()
+	l.cfg.Secrets, l.cfg.Settings = l.allSecrets()
 	l.cfg.Files = slices.Sorted(maps.Keys(l.noted))
 	if l.cfg.Strict || len(l.mistakes) > 0 {
 		l.mistakes = append(l.mistakes, broken...)
@@ -242,23 +242,26 @@ func (l *loader) checkPatterns() {
 // keepSecrets keeps what an entry's child or server is given.
 func (l *loader) keepSecrets(s Server) {
 	for _, values := range []map[string]tool.Secret{s.Env, s.Headers} {
-		for _, v := range values {
-			l.secrets[v.Reveal()] = true
+		for name, v := range values {
+			l.hide(name, v.Reveal())
 		}
 	}
 }
 
 // allSecrets returns the secrets worth hiding, the longest first, so that one
-// within another does not spoil it.
-func (l *loader) allSecrets() []tool.Secret {
+// within another does not spoil it, and those of them that are settings.
+func (l *loader) allSecrets() (all, settings []tool.Secret) {
 	const least = 6
 	texts := slices.Sorted(maps.Keys(l.secrets))
 	slices.SortStableFunc(texts, func(a, b string) int { return len(b) - len(a) })
-	var out []tool.Secret
 	for _, t := range texts {
-		if len(strings.TrimSpace(t)) >= least && l.names[t] == nil { // no name of a server is a secret
-			out = append(out, tool.NewSecret(t))
+		if len(strings.TrimSpace(t)) < least || l.names[t] != nil { // no name of a server is a secret
+			continue
+		}
+		all = append(all, tool.NewSecret(t))
+		if !l.secrets[t] {
+			settings = append(settings, tool.NewSecret(t))
 		}
 	}
-	return out
+	return all, settings
 }

@@ -29,9 +29,10 @@ type Expander struct {
 	// Sources give what stands behind their name and a colon, such as file:PATH. Their
 	// arguments may hold expressions. What they give is taken as it is.
 	Sources map[string]Source
-	// Found is told each value that came from the environment, but for those of
-	// variables that hold no secrets.
-	Found func(value string)
+	// Found is told each value that came from the environment with the name of its
+	// variable, but for variables that hold no secrets; and each value of a source,
+	// without a name.
+	Found func(name, value string)
 }
 
 // A Source gives the value of an argument, or tells what is wrong and what to do.
@@ -161,7 +162,7 @@ func (x *Expander) source(name, args string, nested int) (string, []Fault) {
 		return "", []Fault{{at, wrong, hint}}
 	}
 	if value != "" && x.Found != nil {
-		x.Found(value)
+		x.Found("", value)
 	}
 	return value, nil
 }
@@ -228,7 +229,7 @@ func (x *Expander) client(body string) (string, []Fault) {
 func (x *Expander) get(name string) (string, bool) {
 	value, ok := x.Lookup(name)
 	if ok && value != "" && !isDull(name) && x.Found != nil {
-		x.Found(value)
+		x.Found(name, value)
 	}
 	return value, ok
 }

@@ -36,7 +36,7 @@ func TestExpand(t *testing.T) {
 		{in: "${env:A}${env:B}", faults: []string{"${env:A", "${env:B"}},
 	} {
 		var found []string
-		x := interpolate.Expander{Lookup: lookup, Found: func(v string) { found = append(found, v) }}
+		x := interpolate.Expander{Lookup: lookup, Found: func(_, v string) { found = append(found, v) }}
 		got, faults := x.Expand(c.in)
 		var places []string
 		for _, f := range faults {

@@ -36,7 +36,7 @@ func (e *engine) suspects(b tool.Bytes, skip []jsonrpc.Span) bool {
 }
 
 func (e *engine) suspect(b tool.Bytes) bool {
-	return len(e.scan(b, all)) > 0 || isEscaped(b)
+	return len(e.scan(b, values|forms)) > 0 || isEscaped(b)
 }
 
 // isEscaped reports whether a text has rare escapes.

@@ -46,6 +46,7 @@ type Pattern struct {
 // Options says what is secret, beside what has a known form.
 type Options struct {
 	Secrets  []tool.Secret // known values
+	Settings []tool.Secret // those of them that are hidden in texts alone, and not in results
 	Patterns []Pattern
 	Keys     []string // names whose values JSON hides, beside those that are known
 }
@@ -53,7 +54,7 @@ type Options struct {
 // A Redactor hides secrets. It is safe for concurrent use.
 type Redactor struct {
 	mu      sync.Mutex
-	secrets map[string]bool // all that were ever known: an old one may still be in what a server says
+	secrets map[string]bool // all that were ever known: an old one may still be in what a server says; false for settings
 	engine  atomic.Pointer[engine]
 }
 
@@ -82,40 +83,53 @@ func (r *Redactor) Configure(o Options) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.learn(o.Secrets)
+	r.learn(o.Secrets, o.Settings)
 	e := *r.engine.Load()
 	e.patterns, e.keys = patterns, keys
 	r.engine.Store(&e)
 	return nil
 }
 
-// Learn hides more secrets from now on.
-func (r *Redactor) Learn(secrets []tool.Secret) {
+// Learn hides more secrets from now on, of which some are settings.
+func (r *Redactor) Learn(secrets []tool.Secret, settings ...tool.Secret) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.learn(secrets)
+	r.learn(secrets, settings)
 }
 
 // learn adds secrets. The lock is held.
-func (r *Redactor) learn(secrets []tool.Secret) {
-	before := len(r.secrets)
+func (r *Redactor) learn(secrets, settings []tool.Secret) {
+	changed := r.engine.Load().automaton == nil
+	mild := map[string]bool{}
+	for _, s := range settings {
+		mild[s.Reveal()] = true
+	}
 	for _, s := range secrets {
 		for _, text := range append(inner(s.Reveal()), s.Reveal()) {
-			if len(strings.TrimSpace(text)) >= least {
-				r.secrets[text] = true
+			if len(strings.TrimSpace(text)) < least {
+				continue
 			}
+			was, known := r.secrets[text]
+			is := was || !mild[text] // a secret never becomes a setting
+			changed = changed || !known || was != is
+			r.secrets[text] = is
 		}
 	}
-	if r.engine.Load().automaton != nil && before == len(r.secrets) {
+	if !changed {
 		return
 	}
-	seen := map[string]bool{}
+	seen := map[string]*rule{}
 	rules := formRules()
-	for s := range r.secrets {
+	for s, strong := range r.secrets {
 		for _, v := range spellings(s) {
-			if len(v) >= least && !seen[v] {
-				seen[v] = true
-				rules = append(rules, valueRule(v))
+			switch known := seen[v]; {
+			case len(v) < least:
+			case known != nil:
+				known.mild = known.mild && !strong
+			default:
+				seen[v] = valueRule(v)
+				seen[v].mild = !strong
+				rules = append(rules, seen[v])
 			}
 		}
 	}
@@ -124,19 +138,19 @@ func (r *Redactor) learn(secrets []tool.Secret) {
 	r.engine.Store(&e)
 }
 
-// Text returns a text without secrets.
+// Text returns a text without secrets and settings.
 func (r *Redactor) Text(s string) string {
-	if out, n := r.engine.Load().text([]byte(s), all); n > 0 {
+	if out, n := r.engine.Load().text([]byte(s), values|settings|forms); n > 0 {
 		return string(out)
 	}
 	return s
 }
 
-// JSON returns JSON without secrets, for people and for records: whatever stands
+// JSON returns JSON without secrets and settings, for people and for records: whatever stands
 // under a key that is named like a secret is hidden as well. It stays JSON, and
 // what is no JSON is read as text.
 func (r *Redactor) JSON(raw []byte) []byte {
-	out, _ := r.engine.Load().json(raw, job{what: all, keys: true})
+	out, _ := r.engine.Load().json(raw, job{what: values | settings | forms, keys: true})
 	return out
 }
 
@@ -144,6 +158,13 @@ func (r *Redactor) JSON(raw []byte) []byte {
 // stays: in a definition it is an example.
 func (r *Redactor) Values(raw []byte) []byte {
 	out, _ := r.engine.Load().json(raw, job{what: values})
+	return out
+}
+
+// Failure returns the JSON in which a server tells of a failure, without secrets and
+// settings.
+func (r *Redactor) Failure(raw []byte) []byte {
+	out, _ := r.engine.Load().json(raw, job{what: values | settings | forms})
 	return out
 }
 
@@ -155,7 +176,7 @@ func (r *Redactor) Result(b tool.Bytes, skip ...jsonrpc.Span) (tool.Bytes, int) 
 	if len(e.patterns) == 0 && !e.suspects(b, skip) {
 		return b, 0
 	}
-	out, n := e.json(b.Join(), job{what: all, skip: skip})
+	out, n := e.json(b.Join(), job{what: values | forms, skip: skip})
 	if n == 0 {
 		return b, 0
 	}
@@ -167,8 +188,8 @@ type what int
 
 const (
 	values what = 1 << iota
+	settings
 	forms
-	all = values | forms
 )
 
 // An engine is what a Redactor knows at one moment. It is immutable.
@@ -190,7 +211,19 @@ type rule struct {
 	anchor string
 	value  string
 	behind int
+	mild   bool // the value is a setting
 	form   form
+}
+
+// what tells which kind of rule it is.
+func (r *rule) what() what {
+	switch {
+	case r.form != nil:
+		return forms
+	case r.mild:
+		return settings
+	}
+	return values
 }
 
 // find looks at what stands around the anchor that ends at end.
@@ -225,7 +258,7 @@ func (e *engine) scan(b tool.Bytes, w what) []span {
 				t = &text{pieces: b}
 			}
 			for _, r := range a.ends[s] {
-				if r.form != nil && w&forms == 0 || r.form == nil && w&values == 0 {
+				if w&r.what() == 0 {
 					continue
 				}
 				if at, ok := r.find(t, off+i+1); ok {

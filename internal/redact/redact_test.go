@@ -253,3 +253,47 @@ func TestLearn(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestSettings: what is no secret by its name and by its look is hidden in a log, and
+// stays in a result.
+func TestSettings(t *testing.T) {
+	for value, names := range map[string][2]string{ // a setting under the first name, none under the second
+		"production":            {"NODE_ENV", "DB_PASSWORD"},
+		"/var/lib/data":         {"DATA_DIR", "SECRET_KEY"},
+		"us-east-1":             {"REGION", "API_TOKEN"},
+		"db.example.com:5432":   {"DB_HOST", "DB_PASS"},
+		"https://example.com/a": {"BASE_URL", "WEBHOOK_SECRET"},
+		"application/json":      {"Accept", "Authorization"},
+		`C:\Users\ann`:          {"HOME_DIR", "KEY"},
+	} {
+		if !redact.IsSetting(names[0], value) || redact.IsSetting(names[1], value) {
+			t.Errorf("%s: %v under %s, %v under %s", value, redact.IsSetting(names[0], value), names[0], redact.IsSetting(names[1], value), names[1])
+		}
+	}
+	for _, value := range []string{"not-a-real-key-000", "hunter2hunter2", "https://ann:pw@example.com", "https://x/?key=a", "/K7MDENG/bPxRfiCY12345", "p@ssword"} {
+		if redact.IsSetting("X", value) {
+			t.Errorf("%s is a setting", value)
+		}
+	}
+	o := known("production", "not-a-real-key-000")
+	o.Settings = o.Secrets[:1]
+	r := redactor(t, o)
+	in := `{"a":"production not-a-real-key-000"}`
+	if got := r.Text(in); got != `{"a":"••• •••"}` {
+		t.Error(got)
+	}
+	if got := string(r.Failure([]byte(in))); got != `{"a":"••• •••"}` {
+		t.Error(got)
+	}
+	if got, n := r.Result(tool.OneOf([]byte(in))); string(got.Join()) != `{"a":"production •••"}` || n != 1 {
+		t.Errorf("%d %s", n, got.Join())
+	}
+	r.Learn(o.Secrets) // it is a secret after all
+	if got, n := r.Result(tool.OneOf([]byte(in))); n != 2 {
+		t.Errorf("%d %s", n, got.Join())
+	}
+	r.Learn(o.Secrets, o.Settings...)
+	if got, n := r.Result(tool.OneOf([]byte(in))); n != 2 {
+		t.Errorf("%d %s", n, got.Join())
+	}
+}
