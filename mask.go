@@ -1,11 +1,14 @@
 package tenon
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 
+	"github.com/tenon-mcp/tenon/internal/catalog"
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/redact"
+	"github.com/tenon-mcp/tenon/tool"
 )
 
 // redactOptions returns what a configuration says is secret.
@@ -16,6 +19,29 @@ func redactOptions(cfg *config.Config) redact.Options {
 		o.Patterns = append(o.Patterns, redact.Pattern{Name: p.Name, Expr: p.Pattern})
 	}
 	return o
+}
+
+// hideInTools takes known secrets out of definitions, where results have none either.
+// It comes after they were judged: what was accepted is what the server says.
+func (k maker) hideInTools(m *member, tools []tool.Tool) {
+	if !k.cfg.Policy.Redact.Results {
+		return
+	}
+	for i := range tools {
+		t := &tools[i]
+		hidden := k.secrets.Values(t.Raw)
+		if bytes.Equal(hidden, t.Raw) {
+			continue
+		}
+		u, err := catalog.Parse(hidden)
+		if err != nil || u.Name != t.Name {
+			// Without its name nobody could call it.
+			k.log.Warn("the definition of a tool holds a secret in its name", "server", m.name, "tool", t.Name)
+			continue
+		}
+		u.ID, u.Held = t.ID, t.Held
+		*t = u
+	}
 }
 
 // A maskingHandler hides the secrets in what is logged.

@@ -294,6 +294,7 @@ func (k maker) offer(m *member, raw []json.RawMessage) (changed bool) {
 		tools = append(tools, t)
 	}
 	k.judge(m, tools)
+	k.hideInTools(m, tools)
 	dropped, changed := k.catalog.Set(m.name, tools)
 	for _, d := range dropped {
 		k.log.Warn("tool is left out", "server", m.name, "tool", d.Name, "error", d.Reason)
