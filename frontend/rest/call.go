@@ -40,7 +40,7 @@ func (a *api) call(r *http.Request, caller tool.Caller) (response, error) {
 // makes after MarshalJSON.
 func resultOf(res *tool.Result) (response, error) {
 	b, err := res.MarshalJSON()
-	return response{typeJSON, b}, err
+	return response{contentType: typeJSON, body: b}, err
 }
 
 func (a *api) batch(r *http.Request, caller tool.Caller) (response, error) {

@@ -32,7 +32,7 @@ func (a *api) handle(r *http.Request, caller tool.Caller) (response, error) {
 		return response{}, err
 	}
 	b, err := marshal(reading)
-	return response{typeJSON, b}, err
+	return response{contentType: typeJSON, body: b}, err
 }
 
 // ReadResult reads a long result behind its handle.

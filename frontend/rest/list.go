@@ -60,9 +60,9 @@ func (a *api) tools(r *http.Request, caller tool.Caller) (response, error) {
 		return response{}, err
 	}
 	if format == Table || format == Prompt {
-		return response{typeText, body}, nil
+		return response{contentType: typeText, body: body}, nil
 	}
-	return response{typeJSON, body}, nil
+	return response{contentType: typeJSON, body: body}, nil
 }
 
 // DefaultLimit is how many tools a search gives that asks for no number.
@@ -118,7 +118,7 @@ func (a *api) record(r *http.Request, _ tool.Caller) (response, error) {
 }
 
 func (a *api) openapi(*http.Request, tool.Caller) (response, error) {
-	return response{typeJSON, a.document}, nil
+	return response{contentType: typeJSON, body: a.document}, nil
 }
 
 // query returns the query of r. A parameter that is not known is an error: who

@@ -17,6 +17,13 @@
 //	GET  /api/v1/calls                  the last calls, newest first
 //	GET  /api/v1/calls/{id}             the record of one call
 //	GET  /api/v1/handles/{id}           a part of a long result
+//	GET  /api/v1/skills                 the skills that may be chosen
+//	GET  /api/v1/skills/{name}          one of them, with its playbook
+//	POST /api/v1/policy/explain         what would be decided about a call
+//	GET  /api/v1/approvals              calls that wait for a person
+//	GET  /api/v1/approvals/{id}         one of them
+//	POST /api/v1/approvals/{id}/decide  what the person said
+//	GET  /api/v1/events                 approvals as they come, as an event stream
 //	GET  /api/v1/stops                  what is stopped
 //	POST /api/v1/stops                  stop tools
 //	POST /api/v1/stops/resume           lift a stop
@@ -35,6 +42,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -121,9 +129,16 @@ func (a *api) operations() []operation {
 		{http.MethodGet, "/calls", a.calls, ""},
 		{http.MethodGet, "/calls/{id}", a.record, ""},
 		{http.MethodGet, "/handles/{id}", a.handle, ""},
+		{http.MethodGet, "/skills", a.skills, ""},
+		{http.MethodGet, "/skills/{name}", a.skill, ""},
+		{http.MethodPost, "/policy/explain", a.explainPolicy, ""},
 		{http.MethodGet, "/stops", a.stops, needsApprover},
 		{http.MethodPost, "/stops", a.stop, needsApprover},
 		{http.MethodPost, "/stops/resume", a.resume, needsApprover},
+		{http.MethodGet, "/approvals", a.approvals, needsApprover},
+		{http.MethodGet, "/approvals/{id}", a.approval, needsApprover},
+		{http.MethodPost, "/approvals/{id}/decide", a.decide, needsApprover},
+		{http.MethodGet, "/events", a.events, needsApprover},
 		{http.MethodGet, "/openapi.json", a.openapi, needsNothing},
 	}
 }
@@ -132,6 +147,8 @@ func (a *api) operations() []operation {
 type response struct {
 	contentType string
 	body        []byte
+	// events gives the events of a stream until they end, in place of a body.
+	events iter.Seq[event]
 }
 
 const (
@@ -141,7 +158,7 @@ const (
 
 func jsonOf(v any) (response, error) {
 	b, err := json.Marshal(v)
-	return response{typeJSON, b}, err
+	return response{contentType: typeJSON, body: b}, err
 }
 
 // handler serves an operation, and gives its error the form of the API.
@@ -155,6 +172,10 @@ func (a *api) handler(serve serveFunc) http.Handler {
 		}
 		if err != nil {
 			a.fail(w, r, err)
+			return
+		}
+		if res.events != nil {
+			stream(w, res.events)
 			return
 		}
 		write(w, http.StatusOK, res)
@@ -221,7 +242,7 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if err != nil { // texts always marshal
 		a.log.Error("error of the api cannot be written", "error", err)
 	}
-	write(w, e.status, response{typeJSON, body})
+	write(w, e.status, response{contentType: typeJSON, body: body})
 }
 
 // explain gives err the form that the API shows. What is a fault of Tenon is

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -127,7 +128,7 @@ const maxNames = 8
 
 // impact says in a line what a call can do.
 func impact(m *tool.Meta, args []byte) string {
-	parts := []string{"risk " + string(m.RiskLevel)}
+	parts := []string{"risk " + string(cmp.Or(m.RiskLevel, tool.RiskLow))}
 	if !m.Registered {
 		parts[0] = "risk unknown"
 	}
