@@ -227,6 +227,18 @@ func (k maker) source(m *member) definitions.Source {
 	return out
 }
 
+// The changes of a tool since it was accepted.
+const (
+	ToolAdded   = definitions.Added
+	ToolRemoved = definitions.Removed
+	ToolRenamed = definitions.Renamed // the same definition under another name
+	ToolChanged = definitions.Changed // another definition under the same name
+)
+
+// Visible returns a text that a server wrote with escapes for what cannot be seen, or
+// would control a terminal.
+func Visible(text string) string { return definitions.Show(text, false) }
+
 // Accept writes what a report says of its servers to the file, whole or not at all,
 // and reports whether that changes it. Of a report on some servers the others stay as
 // they were accepted. The error is a *tool.Error of kind Unavailable where one could

@@ -18,6 +18,8 @@ type Report struct {
 	// Undeclared are the tools, as "server/tool", that nobody has declared
 	// metadata for: they count as neither read-only nor safe to run side by side.
 	Undeclared []string `json:"undeclared,omitempty"`
+	// Drafts are entries of `tools:` for them, for a person to look at.
+	Drafts []Draft `json:"drafts,omitempty"`
 	// Findings are what may be hidden in the definitions of tools, as far as these
 	// are known.
 	Findings []Finding `json:"findings,omitempty"`
@@ -50,6 +52,7 @@ func (g *Gateway) Check(ctx context.Context, connect bool) Report {
 	for _, t := range p.catalog.Snapshot().Tools() {
 		if !t.Meta.Registered {
 			r.Undeclared = append(r.Undeclared, t.ID.String())
+			r.Drafts = append(r.Drafts, draft(t))
 		}
 	}
 	return r

@@ -64,7 +64,9 @@ func printReport(a *app, r *tenon.Report) {
 			Broken     []configProblem     `json:"broken,omitempty"`
 			Warnings   []configProblem     `json:"warnings,omitempty"`
 			Undeclared []string            `json:"undeclared,omitempty"`
-		}{a.configPath(), r.OK(), r.Servers, configProblems(r.Broken), configProblems(r.Warnings), r.Undeclared})
+			Drafts     []tenon.Draft       `json:"drafts,omitempty"`
+			Findings   []tenon.Finding     `json:"findings,omitempty"`
+		}{a.configPath(), r.OK(), r.Servers, configProblems(r.Broken), configProblems(r.Warnings), r.Undeclared, r.Drafts, r.Findings})
 		return
 	}
 	var b strings.Builder
@@ -88,9 +90,26 @@ func printReport(a *app, r *tenon.Report) {
 	for _, p := range r.Warnings {
 		fmt.Fprintf(&b, "warning: %s\n", p)
 	}
+	printFindings(&b, "", r.Findings)
 	if n := len(r.Undeclared); n > 0 {
 		fmt.Fprintf(&b, "%s without declared metadata, taken as neither read-only nor safe to run side by side: %s\n",
 			count(n, "tool"), strings.Join(r.Undeclared, ", "))
+		b.WriteString(pasted(r.Drafts))
 	}
 	a.printText(safe(b.String()))
+}
+
+// pasted shows entries for tools that nobody has declared, ready to be pasted.
+func pasted(drafts []tenon.Draft) string {
+	var b strings.Builder
+	b.WriteString("Entries to look at, and to paste into the configuration:\n\ntools:\n")
+	for _, d := range drafts {
+		why := "as its server says"
+		if d.Guessed {
+			why = "nobody says what it does: the strictest"
+		}
+		fmt.Fprintf(&b, "  %q: {read_only: %v, concurrency_safe: %v, destructive: %v, idempotent: %v, side_effect: %s, risk_level: %s} # %s\n",
+			d.Tool, d.ReadOnly, d.ConcurrencySafe, d.Destructive, d.Idempotent, d.SideEffect, d.RiskLevel, why)
+	}
+	return b.String()
 }

@@ -116,9 +116,10 @@ func rootCommand(a *app) *cobra.Command {
 	f.BoolVarP(&a.common.verbose, "verbose", "v", false, "log what happens to standard error")
 	root.AddCommand(
 		serveCommand(a), toolsCommand(a), serversCommand(a), callCommand(a), batchCommand(a),
-		searchCommand(a), handleCommand(a), queryCommand(a), serverCommand(a), checkCommand(a), versionCommand(a),
+		searchCommand(a), handleCommand(a), stopCommand(a), resumeCommand(a), queryCommand(a), serverCommand(a), checkCommand(a), lockCommand(a), verifyCommand(a), versionCommand(a),
 	)
 	root.AddCommand(keysCommand(a))
+	root.AddCommand(policyCommand(a), skillsCommand(a))
 	return root
 }
 
@@ -139,7 +140,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 // checkCommon checks the flags that all commands have.
 func (a *app) checkCommon(cmd *cobra.Command) error {
 	switch cmd.Name() {
-	case "serve", "server", "check": // what is ignored is not what was meant
+	case "serve", "server", "check", "lock", "verify": // what is ignored is not what was meant
 		if a.common.gateway != "" {
 			return usage(cmd, "tenon %s is about the pool here: it takes no --gateway", cmd.Name())
 		}

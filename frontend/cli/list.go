@@ -137,6 +137,9 @@ func printStatus(a *app, status []tool.ServerStatus, now time.Time) {
 		if s.State == tool.StateFailed && strings.TrimSpace(s.Stderr) != "" {
 			a.printText(safe(s.Name + " said last:\n  " + strings.ReplaceAll(strings.TrimSpace(s.Stderr), "\n", "\n  ")))
 		}
+		for _, c := range s.Concerns {
+			a.printText(safe("warning: " + s.Name + ": " + c))
+		}
 	}
 }
 
