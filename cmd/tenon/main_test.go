@@ -55,6 +55,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GORACE", withoutPause)
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "user"))
 			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "cache"))
+			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
 			env.Setenv("AppData", filepath.Join(env.WorkDir, "user"))
 			return nil
 		},
@@ -155,6 +156,9 @@ func request(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
+	if token := ts.Getenv("BEARER"); token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	res, err := client.Do(req)
 	ts.Check(err)
@@ -202,7 +206,7 @@ func talk(ts *testscript.TestScript, _ bool, args []string) {
 // environment is what a script gives to a command that it does not run itself.
 func environment(ts *testscript.TestScript) []string {
 	var env []string
-	for _, key := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "AppData", "SystemRoot", "TENON_CONFIG", "TENON_SERVER_OPTIONS", "GORACE"} {
+	for _, key := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "AppData", "SystemRoot", "TENON_CONFIG", "TENON_SERVER_OPTIONS", "TENON_APPROVER_TOKEN", "GORACE"} {
 		env = append(env, key+"="+ts.Getenv(key))
 	}
 	return env
