@@ -186,7 +186,7 @@ func (p *Policy) nearSkills(name string) string {
 	if len(all) == 0 {
 		return "; none is configured"
 	}
-	text := ""
+	text := "."
 	if near := nearest(name, all); near != "" {
 		text = fmt.Sprintf("; did you mean %s?", near)
 	}

@@ -136,25 +136,31 @@ func readRoots(file string) (*x509.CertPool, error) {
 
 // Meta returns what is declared of each tool, by its name.
 func Meta() map[string]tool.Meta {
+	// A name to look up or an address to fetch carries out whatever is written into
+	// it; what comes back of pages, records, certificates and registries was written
+	// by strangers.
+	sends := []tool.Label{tool.LabelEgress}
+	both := []tool.Label{tool.LabelEgress, tool.LabelUntrusted}
 	m := map[string]tool.Meta{}
 	for _, e := range []struct {
 		name     string
 		maxChars int
 		hint     string
+		labels   []tool.Label
 	}{
-		{"ping_host", pingChars, "ping icmp reachable latency packet loss round trip 连通 延迟 丢包"},
-		{"http_check", httpChars, "http check url status site up response time 网站 状态码 探测"},
-		{"http_headers", headersChars, "http headers redirect chain security headers curl head 响应头 重定向"},
-		{"dns_lookup", lookupChars, "dns lookup resolve record a aaaa mx txt ns cname dig nslookup 域名 解析"},
-		{"check_port", portChars, "port open closed tcp connect telnet nc 端口 连接"},
-		{"traceroute", traceChars, "traceroute path hops route tracert mtr 路由 跟踪"},
-		{"tls_check", tlsChars, "tls ssl certificate expiry chain cipher https 证书 到期"},
-		{"whois_lookup", whoisChars, "whois domain registration owner registrar expiry ip asn 域名 注册"},
+		{"ping_host", pingChars, "ping icmp reachable latency packet loss round trip 连通 延迟 丢包", sends},
+		{"http_check", httpChars, "http check url status site up response time 网站 状态码 探测", both},
+		{"http_headers", headersChars, "http headers redirect chain security headers curl head 响应头 重定向", both},
+		{"dns_lookup", lookupChars, "dns lookup resolve record a aaaa mx txt ns cname dig nslookup 域名 解析", both},
+		{"check_port", portChars, "port open closed tcp connect telnet nc 端口 连接", sends},
+		{"traceroute", traceChars, "traceroute path hops route tracert mtr 路由 跟踪", both},
+		{"tls_check", tlsChars, "tls ssl certificate expiry chain cipher https 证书 到期", both},
+		{"whois_lookup", whoisChars, "whois domain registration owner registrar expiry ip asn 域名 注册", both},
 	} {
 		m[e.name] = tool.Meta{
 			Registered: true, ReadOnly: true, ConcurrencySafe: true, Idempotent: true,
 			SideEffect: tool.EffectNetwork, RiskLevel: tool.RiskLow,
-			MaxResultChars: e.maxChars, SearchHint: e.hint,
+			MaxResultChars: e.maxChars, SearchHint: e.hint, Labels: e.labels,
 		}
 	}
 	return m

@@ -60,27 +60,31 @@ func New(o Options) (*mcp.Server, error) {
 
 // Meta returns what is declared of each tool, by its name.
 func Meta() map[string]tool.Meta {
+	// Command lines, addresses and the names of files say more of a machine than
+	// strangers should know.
+	private := []tool.Label{tool.LabelPrivate}
 	m := map[string]tool.Meta{}
 	for _, e := range []struct {
 		name     string
 		maxChars int
 		hint     string
+		labels   []tool.Label
 	}{
-		{"get_local_system_overview", overviewChars, "system overview host machine os cpu memory disk health 系统概览 主机 巡检"},
-		{"get_local_cpu_memory", cpuMemoryChars, "cpu memory usage load cores ram 处理器 内存 使用率"},
-		{"get_local_disk_usage", diskChars, "disk usage space partition full storage 磁盘 空间 分区"},
-		{"list_top_processes", topChars, "top processes cpu memory hog ps 进程 占用 排行"},
-		{"get_load_average", loadChars, "load average pressure psi stall saturation 负载 压力"},
-		{"get_process_detail", processChars, "process detail pid threads files children command 进程 详情"},
-		{"get_local_network_status", networkChars, "network interfaces traffic errors connections 网卡 流量 连接数"},
-		{"list_listening_ports", portsChars, "listening ports sockets netstat ss lsof 监听 端口"},
-		{"scan_dir_usage", scanChars, "directory size du disk usage folder largest 目录 大小"},
-		{"find_large_files", largeChars, "large big files find disk space 大文件 查找"},
+		{"get_local_system_overview", overviewChars, "system overview host machine os cpu memory disk health 系统概览 主机 巡检", nil},
+		{"get_local_cpu_memory", cpuMemoryChars, "cpu memory usage load cores ram 处理器 内存 使用率", nil},
+		{"get_local_disk_usage", diskChars, "disk usage space partition full storage 磁盘 空间 分区", nil},
+		{"list_top_processes", topChars, "top processes cpu memory hog ps 进程 占用 排行", private},
+		{"get_load_average", loadChars, "load average pressure psi stall saturation 负载 压力", nil},
+		{"get_process_detail", processChars, "process detail pid threads files children command 进程 详情", private},
+		{"get_local_network_status", networkChars, "network interfaces traffic errors connections 网卡 流量 连接数", private},
+		{"list_listening_ports", portsChars, "listening ports sockets netstat ss lsof 监听 端口", private},
+		{"scan_dir_usage", scanChars, "directory size du disk usage folder largest 目录 大小", private},
+		{"find_large_files", largeChars, "large big files find disk space 大文件 查找", private},
 	} {
 		m[e.name] = tool.Meta{
 			Registered: true, ReadOnly: true, ConcurrencySafe: true, Idempotent: true,
 			SideEffect: tool.EffectNone, RiskLevel: tool.RiskLow,
-			MaxResultChars: e.maxChars, SearchHint: e.hint,
+			MaxResultChars: e.maxChars, SearchHint: e.hint, Labels: e.labels,
 		}
 	}
 	return m
