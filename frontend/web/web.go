@@ -34,6 +34,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/lane"
 )
 
 // The bounds of a server whose Options say nothing else.
@@ -143,35 +145,47 @@ func (s *Server) Run(ctx context.Context) error {
 		Protocols:         new(http.Protocols),
 	}
 	srv.Protocols.SetHTTP1(true) // what is tested; over TLS it would speak HTTP/2 as well
+	var front server = secured{srv}
+	if s.tls == nil {
+		front = lane.New(srv)
+	}
 	var serving sync.WaitGroup
 	defer serving.Wait()
 	failed := make(chan error, 1)
-	serving.Go(func() {
-		if s.tls != nil {
-			failed <- srv.ServeTLS(s.ln, "", "")
-			return
-		}
-		failed <- srv.Serve(s.ln)
-	})
+	serving.Go(func() { failed <- front.Serve(s.ln) })
 	select {
 	case err := <-failed:
-		_ = srv.Close() // nothing is left to wait for
+		_ = front.Close() // nothing is left to wait for
 		return fmt.Errorf("serve %s: %w", s.Addr(), err)
 	case <-ctx.Done():
 	}
-	if shutdown(base, srv, s.o.Grace) {
+	if shutdown(base, front, s.o.Grace) {
 		return nil
 	}
 	s.log.Warn("answers in progress cut off", "grace", s.o.Grace.String())
 	cut()
-	if !shutdown(context.WithoutCancel(ctx), srv, cutTimeout) {
-		_ = srv.Close() // the listener is closed already; connections that do not read are dropped
+	if !shutdown(context.WithoutCancel(ctx), front, cutTimeout) {
+		_ = front.Close() // the listener is closed already; connections that do not read are dropped
 	}
 	return nil
 }
 
+// A server is what serves a listener: an http.Server over TLS, or the fast lane
+// before one.
+type server interface {
+	Serve(ln net.Listener) error
+	Shutdown(ctx context.Context) error
+	Close() error
+}
+
+// secured is an http.Server that speaks TLS, with the certificate of its TLSConfig.
+type secured struct{ *http.Server }
+
+// Serve implements server.
+func (s secured) Serve(ln net.Listener) error { return s.ServeTLS(ln, "", "") }
+
 // shutdown reports whether all connections ended within d.
-func shutdown(ctx context.Context, srv *http.Server, d time.Duration) bool {
+func shutdown(ctx context.Context, srv server, d time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	return srv.Shutdown(ctx) == nil
