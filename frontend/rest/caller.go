@@ -11,6 +11,7 @@ type need string
 
 const (
 	needsApprover need = "approver" // a credential that decides approvals, on loopback too
+	needsAny      need = "any"      // who may call tools, or decides on calls
 	needsNothing  need = "nothing"  // whoever may send requests at all
 )
 

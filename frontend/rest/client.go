@@ -139,20 +139,6 @@ func given(q url.Values) url.Values {
 	return q
 }
 
-// Calls returns the last calls, newest first, and at most limit of them.
-func (c *Client) Calls(ctx context.Context, limit int) ([]tenon.CallRecord, error) {
-	var out callList
-	err := c.get(ctx, "/calls", url.Values{"limit": {strconv.Itoa(limit)}}, &out)
-	return out.Calls, err
-}
-
-// CallRecord returns the record of one call.
-func (c *Client) CallRecord(ctx context.Context, id string) (tenon.CallRecord, error) {
-	var out tenon.CallRecord
-	err := c.get(ctx, "/calls/"+url.PathEscape(id), nil, &out)
-	return out, err
-}
-
 // callBody is a tool.Call as the API takes it.
 type callBody struct {
 	tool.Call
@@ -258,6 +244,21 @@ func (c *Client) decode(b []byte, out any) error {
 
 // do sends one request and returns the body of an answer of status 200.
 func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	res, err := c.send(ctx, method, path, body)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, c.lost(method, err)
+	}
+	return answer, nil
+}
+
+// send sends one request and returns an answer of status 200. Its body is to be
+// closed.
+func (c *Client) send(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -270,13 +271,13 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]by
 	if err != nil {
 		return nil, c.lost(method, err)
 	}
+	if res.StatusCode == http.StatusOK {
+		return res, nil
+	}
 	defer res.Body.Close()
 	answer, err := io.ReadAll(res.Body)
 	if err != nil {
 		return nil, c.lost(method, err)
-	}
-	if res.StatusCode == http.StatusOK {
-		return answer, nil
 	}
 	var e Error
 	if json.Unmarshal(answer, &e) != nil || e.Text == "" {

@@ -15,13 +15,15 @@ import (
 
 type serverList struct {
 	Servers []tool.ServerStatus `json:"servers"`
+	// Record is there where calls are not recorded as they should be.
+	Record *tenon.RecordStatus `json:"record,omitempty"`
 }
 
 func (a *api) servers(r *http.Request, _ tool.Caller) (response, error) {
 	if _, err := query(r); err != nil {
 		return response{}, err
 	}
-	return jsonOf(serverList{a.gw.Status()})
+	return jsonOf(serverList{a.gw.Status(), a.trouble()})
 }
 
 // scopeKeys are the parameters that say as whom to look.
@@ -90,31 +92,6 @@ func (a *api) search(r *http.Request, caller tool.Caller) (response, error) {
 		return response{}, err
 	}
 	return jsonOf(matchList{matches})
-}
-
-type callList struct {
-	Calls []tenon.CallRecord `json:"calls"`
-}
-
-func (a *api) calls(r *http.Request, _ tool.Caller) (response, error) {
-	q, err := query(r, "limit")
-	if err != nil {
-		return response{}, err
-	}
-	limit, err := limit(q, 100, 1000)
-	if err != nil {
-		return response{}, err
-	}
-	return jsonOf(callList{a.gw.Calls(limit)})
-}
-
-func (a *api) record(r *http.Request, _ tool.Caller) (response, error) {
-	id := r.PathValue("id")
-	rec, ok := a.gw.CallRecord(id)
-	if !ok {
-		return response{}, &Error{Text: "there is no record of a call " + id + "; only the last calls are kept", Kind: tool.NotFound}
-	}
-	return jsonOf(rec)
 }
 
 func (a *api) openapi(*http.Request, tool.Caller) (response, error) {

@@ -14,8 +14,9 @@
 //	GET  /api/v1/tools/search?q=        tool search
 //	POST /api/v1/calls                  one call
 //	POST /api/v1/calls/batch            many calls
-//	GET  /api/v1/calls                  the last calls, newest first
+//	GET  /api/v1/calls                  the calls, newest first; by server, kind, time, …
 //	GET  /api/v1/calls/{id}             the record of one call
+//	GET  /api/v1/record                 how the writing of the record goes
 //	GET  /api/v1/handles/{id}           a part of a long result
 //	GET  /api/v1/skills                 the skills that may be chosen
 //	GET  /api/v1/skills/{name}          one of them, with its playbook
@@ -126,8 +127,9 @@ func (a *api) operations() []operation {
 		{http.MethodGet, "/tools/search", a.search, ""},
 		{http.MethodPost, "/calls", a.call, ""},
 		{http.MethodPost, "/calls/batch", a.batch, ""},
-		{http.MethodGet, "/calls", a.calls, ""},
-		{http.MethodGet, "/calls/{id}", a.record, ""},
+		{http.MethodGet, "/calls", a.calls, needsAny},
+		{http.MethodGet, "/calls/{id}", a.record, needsAny},
+		{http.MethodGet, "/record", a.recordStatus, needsAny},
 		{http.MethodGet, "/handles/{id}", a.handle, ""},
 		{http.MethodGet, "/skills", a.skills, ""},
 		{http.MethodGet, "/skills/{name}", a.skill, ""},

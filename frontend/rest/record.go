@@ -1,0 +1,163 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	tenon "github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+type callList struct {
+	Calls []tenon.CallRecord `json:"calls"`
+	Next  string             `json:"next_cursor,omitempty"`
+	// Record is there where calls are missing, or cannot be written now.
+	Record *tenon.RecordStatus `json:"record,omitempty"`
+}
+
+// trouble returns how the writing of the record goes, where that does not go well.
+func (a *api) trouble() *tenon.RecordStatus {
+	if st, ok := a.gw.Record().Status(); ok && (st.Gone != "" || st.Unrecorded > 0) {
+		return &st
+	}
+	return nil
+}
+
+// callFilters are the parameters of a list of calls.
+var callFilters = []string{"server", "tool", "kind", "session", "task", "caller", "since", "until", "limit", "cursor"}
+
+// succeeded is the value of the parameter kind for calls that succeeded.
+const succeeded = "ok"
+
+func (a *api) calls(r *http.Request, _ tool.Caller) (response, error) {
+	q, err := query(r, callFilters...)
+	if err != nil {
+		return response{}, err
+	}
+	f, err := callFilter(q, time.Now())
+	if err != nil {
+		return response{}, err
+	}
+	page, err := a.gw.Record().Calls(r.Context(), f)
+	if err != nil {
+		return response{}, err
+	}
+	out := callList{Calls: page.Calls, Record: a.trouble()}
+	if page.Next > 0 {
+		out.Next = strconv.FormatInt(page.Next, 10)
+	}
+	return jsonOf(out)
+}
+
+func callFilter(q url.Values, now time.Time) (f tenon.CallFilter, err error) {
+	f = tenon.CallFilter{
+		Server: q.Get("server"), Tool: q.Get("tool"), Session: q.Get("session"), Task: q.Get("task"), Caller: q.Get("caller"),
+	}
+	if kind := q.Get("kind"); kind == succeeded {
+		f.OK = true
+	} else if f.Kind = tool.Kind(kind); kind != "" && statusOf[f.Kind] == 0 {
+		return f, &Error{Text: "kind: must be " + succeeded + " or a kind of error such as denied, not " + strconv.Quote(kind), Kind: tool.Invalid}
+	}
+	if f.Limit, err = limit(q, 100, 1000); err != nil {
+		return f, err
+	}
+	if cursor := q.Get("cursor"); cursor != "" {
+		if f.Cursor, err = strconv.ParseInt(cursor, 10, 64); err != nil || f.Cursor < 1 {
+			return f, &Error{Text: "cursor: must be next_cursor of the page before", Kind: tool.Invalid}
+		}
+	}
+	for name, to := range map[string]*time.Time{"since": &f.Since, "until": &f.Until} {
+		if text := q.Get(name); text != "" {
+			at, ok := ParseTime(text, now)
+			if !ok {
+				return f, &Error{Text: name + ": must be a time such as 2026-01-31T08:00:00Z, or how long ago, such as 90m or 7d", Kind: tool.Invalid}
+			}
+			*to = at
+		}
+	}
+	return f, nil
+}
+
+// ParseTime reads a time, a day, or how long ago it was, in days too.
+func ParseTime(text string, now time.Time) (time.Time, bool) {
+	for _, layout := range []string{time.RFC3339Nano, time.DateTime, time.DateOnly} {
+		if at, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return at, true
+		}
+	}
+	if n := len(text) - 1; n > 0 && text[n] == 'd' {
+		days, err := strconv.ParseUint(text[:n], 10, 16)
+		return now.AddDate(0, 0, -int(days)), err == nil
+	}
+	ago, err := time.ParseDuration(text)
+	return now.Add(-ago), err == nil && ago >= 0
+}
+
+// record gives the record of one call. What it was called with, what it answered
+// and what was decided is for its own caller, and for who decides on calls.
+func (a *api) record(r *http.Request, caller tool.Caller) (response, error) {
+	rec, err := a.gw.Record().Call(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return response{}, err
+	}
+	operator := caller.Grant != nil && caller.Grant.Approver
+	if !operator && rec.Caller.Name != caller.Name {
+		rec.CallDetails = nil
+	}
+	return jsonOf(rec)
+}
+
+// recordStatus gives how the writing of the record goes.
+func (a *api) recordStatus(r *http.Request, _ tool.Caller) (response, error) {
+	if _, err := query(r); err != nil {
+		return response{}, err
+	}
+	st, _ := a.gw.Record().Status()
+	return jsonOf(st)
+}
+
+// Calls returns the last calls, newest first, and at most limit of them.
+func (c *Client) Calls(ctx context.Context, limit int) ([]tenon.CallRecord, error) {
+	page, _, err := c.Recorded(ctx, tenon.CallFilter{Limit: limit})
+	return page.Calls, err
+}
+
+// Recorded returns calls by a filter, the newest first, without details. The status
+// is there where calls are missing, or cannot be written now.
+func (c *Client) Recorded(ctx context.Context, f tenon.CallFilter) (page tenon.CallPage, status *tenon.RecordStatus, err error) {
+	q := url.Values{
+		"server": one(f.Server), "tool": one(f.Tool), "kind": one(string(f.Kind)), "session": one(f.Session), "task": one(f.Task), "caller": one(f.Caller),
+	}
+	if f.OK {
+		q.Set("kind", succeeded)
+	}
+	if f.Limit > 0 {
+		q.Set("limit", strconv.Itoa(f.Limit))
+	}
+	if f.Cursor > 0 {
+		q.Set("cursor", strconv.FormatInt(f.Cursor, 10))
+	}
+	if !f.Since.IsZero() {
+		q.Set("since", f.Since.Format(time.RFC3339Nano))
+	}
+	if !f.Until.IsZero() {
+		q.Set("until", f.Until.Format(time.RFC3339Nano))
+	}
+	var out callList
+	if err := c.get(ctx, "/calls", q, &out); err != nil {
+		return page, nil, err
+	}
+	page.Calls = out.Calls
+	page.Next, _ = strconv.ParseInt(out.Next, 10, 64) // a gateway sends a number or nothing
+	return page, out.Record, nil
+}
+
+// CallRecord returns the record of one call, with what this caller may know of it.
+func (c *Client) CallRecord(ctx context.Context, id string) (tenon.CallRecord, error) {
+	var out tenon.CallRecord
+	err := c.get(ctx, "/calls/"+url.PathEscape(id), nil, &out)
+	return out, err
+}
