@@ -178,6 +178,10 @@ const stageApproval = "approval"
 
 // approve has a person decide about a call. Nil lets it go on.
 func (a authority) approve(ctx context.Context, r *call.Request, d *tool.Decision) *tool.Error {
+	if a.o.Unattended && r.Person == nil {
+		return &tool.Error{Kind: tool.Denied, Text: fmt.Sprintf("A person has to approve this call, and nobody can be asked here: %s "+
+			"The call was not made. Make it through a gateway (tenon serve), where tenon approvals decides it.", sentence(d.Reason))}
+	}
 	b, err := a.approvals.open(ctx)
 	if err != nil {
 		return notAsked(err)
@@ -279,4 +283,12 @@ func (g *Gateway) approvalStore() approval.Store {
 		return g.record.store
 	}
 	return new(approval.Memory)
+}
+
+// sentence ends a text like one.
+func sentence(text string) string {
+	if text == "" || strings.HasSuffix(text, ".") {
+		return text
+	}
+	return text + "."
 }

@@ -118,8 +118,8 @@ func rootCommand(a *app) *cobra.Command {
 		serveCommand(a), toolsCommand(a), serversCommand(a), callCommand(a), batchCommand(a),
 		searchCommand(a), handleCommand(a), stopCommand(a), resumeCommand(a), queryCommand(a), serverCommand(a), checkCommand(a), lockCommand(a), verifyCommand(a), versionCommand(a),
 	)
-	root.AddCommand(keysCommand(a))
-	root.AddCommand(policyCommand(a), skillsCommand(a))
+	root.AddCommand(keysCommand(a), approvalsCommand(a))
+	root.AddCommand(policyCommand(a), skillsCommand(a), secretsCommand(a))
 	return root
 }
 

@@ -86,7 +86,7 @@ func (a *app) client(url string) (*rest.Client, error) {
 // openGateway opens the pool in this process; start starts all its servers.
 func (a *app) openGateway(ctx context.Context, log *slog.Logger, start bool) (*tenon.Gateway, error) {
 	o := a.options(log)
-	o.Start = start
+	o.Start, o.Unattended = start, !start
 	if a.Executable != "" {
 		o.Executable = []string{a.Executable, "server"}
 		o.Query = []string{a.Executable, queryName}

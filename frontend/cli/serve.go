@@ -137,6 +137,7 @@ func tuneRuntime(s tenon.Settings) {
 func (s serving) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer context.AfterFunc(ctx, s.gw.Approvals().Leave)()
 	var wg sync.WaitGroup
 	var listener, stream, gone error
 	wg.Go(func() {

@@ -1,6 +1,9 @@
 package rest
 
 import (
+	"bufio"
+	"bytes"
+	"context"
 	"iter"
 	"net/http"
 	"time"
@@ -90,6 +93,41 @@ func stream(w http.ResponseWriter, events iter.Seq[event]) {
 		_ = control.SetWriteDeadline(time.Now().Add(patience)) // not every writer has one
 		if _, err := w.Write(text); err != nil || control.Flush() != nil {
 			return
+		}
+	}
+}
+
+// maxEvent bounds an event that a client takes: arguments are the longest part.
+const maxEvent = 4 << 20
+
+// WatchApprovals gives the approvals that wait, and from then on each as it is asked
+// for and as it leaves pending, until ctx or the gateway ends. An error is the last.
+func (c *Client) WatchApprovals(ctx context.Context) iter.Seq2[tool.Approval, error] {
+	return func(yield func(tool.Approval, error) bool) {
+		res, err := c.send(ctx, http.MethodGet, "/events", nil)
+		if err != nil {
+			yield(tool.Approval{}, err)
+			return
+		}
+		defer res.Body.Close()
+		lines := bufio.NewScanner(res.Body)
+		lines.Buffer(nil, maxEvent)
+		for lines.Scan() {
+			data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
+			if !ok {
+				continue
+			}
+			var p tool.Approval
+			if err := c.decode(data, &p); err != nil {
+				yield(p, err)
+				return
+			}
+			if !yield(p, nil) {
+				return
+			}
+		}
+		if err := lines.Err(); err != nil && ctx.Err() == nil {
+			yield(tool.Approval{}, c.lost(http.MethodGet, err))
 		}
 	}
 }
