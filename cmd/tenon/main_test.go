@@ -22,6 +22,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"tenon": main,
+		"leaky": leaky,
 		"words": words,
 	})
 }
@@ -39,6 +40,8 @@ func TestMain(m *testing.M) {
 //	talk FILE COMMAND ARGS…   sends the lines of a file to a command, each once the
 //	                          request before it is answered; its output is "stdout"
 //	json PATH WANT            compares a value of the JSON in "stdout", such as a.0.b
+//	leaky-http                starts the server of leaky over HTTP, at $LEAKY_URL
+//	hides WHERE…              wants no planted secret there: see leaky_test.go
 //
 // The command words is a tool server: see words_test.go. TENON_UPDATE=1 rewrites
 // what the scripts compare with.
@@ -49,6 +52,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       os.Getenv("TENON_UPDATE") != "",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exits, "serve": serve, "stop": stop, "logged": logged, "hup": hup, "request": request, "talk": talk, "json": jsonValue,
+			"leaky-http": leakyHTTP, "hides": hides,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Values[gateway{}] = &gateway{}
@@ -206,7 +210,7 @@ func talk(ts *testscript.TestScript, _ bool, args []string) {
 // environment is what a script gives to a command that it does not run itself.
 func environment(ts *testscript.TestScript) []string {
 	var env []string
-	for _, key := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "AppData", "SystemRoot", "TENON_CONFIG", "TENON_SERVER_OPTIONS", "TENON_APPROVER_TOKEN", "GORACE"} {
+	for _, key := range []string{"PATH", "LEAKY_URL", "PLANTED", "HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "AppData", "SystemRoot", "TENON_CONFIG", "TENON_SERVER_OPTIONS", "TENON_APPROVER_TOKEN", "GORACE"} {
 		env = append(env, key+"="+ts.Getenv(key))
 	}
 	return env
