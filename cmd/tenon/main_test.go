@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"tenon": main,
 		"leaky": leaky,
-		"words": words,
+		"words": words, "listed": listed,
 	})
 }
 
@@ -43,7 +43,8 @@ func TestMain(m *testing.M) {
 //	leaky-http                starts the server of leaky over HTTP, at $LEAKY_URL
 //	hides WHERE…              wants no planted secret there: see leaky_test.go
 //
-// The command words is a tool server: see words_test.go. TENON_UPDATE=1 rewrites
+// The commands words and listed are tool servers: see words_test.go and
+// listed_test.go. TENON_UPDATE=1 rewrites
 // what the scripts compare with.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{

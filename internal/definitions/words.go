@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	maxDiffWords = 1500 // of one side, after what both begin and end with
-	context      = 6    // words beside a change that are shown
+	maxDiffWords = 2000 // of one side, after what both begin and end with
+	context      = 12   // words and spaces beside a change that are shown
 )
 
 // wordDiff shows how a text changed: [-what is gone-] and {+what is new+}, with some
@@ -48,14 +48,14 @@ type step struct {
 	words []string
 }
 
-// splitText cuts a text into words, each with the space behind it; letters that are
+// splitText cuts a text into words and the spaces between them; letters that are
 // written without spaces are words.
 func splitText(s string) []string {
 	var out []string
 	start, space := 0, false
 	for i, r := range s {
 		wide := unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
-		if i > start && (space && !unicode.IsSpace(r) || wide) {
+		if i > start && (space != unicode.IsSpace(r) || wide) {
 			out = append(out, s[start:i])
 			start = i
 		}
@@ -114,9 +114,9 @@ func render(steps []step) string {
 		}
 		switch s.side {
 		case gone:
-			b.WriteString("[-" + strings.TrimRight(Show(strings.Join(words, ""), true), " ") + "-] ")
+			b.WriteString("[-" + Show(strings.Join(words, ""), true) + "-]")
 		case fresh:
-			b.WriteString("{+" + strings.TrimRight(Show(strings.Join(words, ""), true), " ") + "+} ")
+			b.WriteString("{+" + Show(strings.Join(words, ""), true) + "+}")
 		case same:
 			first, last := i == 0, i == len(steps)-1
 			switch {
