@@ -140,6 +140,7 @@ func (p *program) note(e ast.Expr) {
 
 // placed returns a mistake at a line from 1 and a column from 0, in characters.
 func placed(text string, line, column int, message string) *ExpressionError {
+	message, _, _ = strings.Cut(message, " expecting {") // a list of tokens that helps nobody
 	e := &ExpressionError{Line: max(line, 1), Column: max(column, 0) + 1, Text: strings.TrimSpace(message)}
 	rest := text
 	for range e.Line - 1 {
