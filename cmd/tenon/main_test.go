@@ -40,6 +40,8 @@ func TestMain(m *testing.M) {
 //	talk FILE COMMAND ARGS…   sends the lines of a file to a command, each once the
 //	                          request before it is answered; its output is "stdout"
 //	json PATH WANT            compares a value of the JSON in "stdout", such as a.0.b
+//	crash                     kills what serve started
+//	asked N                   waits until N calls wait for a person; $ID is the newest
 //	leaky-http                starts the server of leaky over HTTP, at $LEAKY_URL
 //	hides WHERE…              wants no planted secret there: see leaky_test.go
 //
@@ -53,6 +55,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       os.Getenv("TENON_UPDATE") != "",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exits, "serve": serve, "stop": stop, "logged": logged, "hup": hup, "request": request, "talk": talk, "json": jsonValue,
+			"crash": crash, "asked": asked,
 			"leaky-http": leakyHTTP, "hides": hides,
 		},
 		Setup: func(env *testscript.Env) error {
