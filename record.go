@@ -156,6 +156,8 @@ type CallFilter struct {
 type CallPage struct {
 	Calls []CallRecord
 	Next  int64 // the cursor of the next page; 0 where there is none
+	// Unrecorded are calls that went on without a record, among those of the page.
+	Unrecorded int64
 }
 
 // RecordStatus says how the writing of the record goes.
@@ -191,7 +193,7 @@ func (r Record) Calls(ctx context.Context, f CallFilter) (CallPage, error) {
 	if err != nil {
 		return CallPage{}, err
 	}
-	out := CallPage{Calls: make([]CallRecord, len(page.Calls)), Next: page.Next}
+	out := CallPage{Calls: make([]CallRecord, len(page.Calls)), Next: page.Next, Unrecorded: page.Unrecorded}
 	for i, row := range page.Calls {
 		out.Calls[i] = detailed(row)
 		if !f.Details {
@@ -262,12 +264,14 @@ func (r Record) Call(ctx context.Context, id string) (CallRecord, error) {
 // errNoStore is what a record in memory answers to those who want more.
 var errNoStore = &tool.Error{Kind: tool.Invalid, Text: "calls are kept in memory alone here: store.url of the configuration names a database"}
 
-// Verify holds every row against the hashes that it was written with.
-func (r Record) Verify(ctx context.Context) (Verification, error) {
+// Verify holds every row against the hashes that it was written with. A head that
+// was kept elsewhere, Verification.Head of before, must be among them; empty asks
+// for none.
+func (r Record) Verify(ctx context.Context, head string) (Verification, error) {
 	if r.store == nil {
 		return Verification{}, errNoStore
 	}
-	return r.store.Verify(ctx)
+	return r.store.Verify(ctx, head)
 }
 
 // Rows returns all rows from a time on, the oldest first. The last value may be an

@@ -14,6 +14,8 @@ import (
 type callList struct {
 	Calls []tenon.CallRecord `json:"calls"`
 	Next  string             `json:"next_cursor,omitempty"`
+	// Unrecorded are calls that went on without a record, among these.
+	Unrecorded int64 `json:"unrecorded,omitempty"`
 	// Record is there where calls are missing, or cannot be written now.
 	Record *tenon.RecordStatus `json:"record,omitempty"`
 }
@@ -45,7 +47,7 @@ func (a *api) calls(r *http.Request, _ tool.Caller) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	out := callList{Calls: page.Calls, Record: a.trouble()}
+	out := callList{Calls: page.Calls, Unrecorded: page.Unrecorded, Record: a.trouble()}
 	if page.Next > 0 {
 		out.Next = strconv.FormatInt(page.Next, 10)
 	}
@@ -150,7 +152,7 @@ func (c *Client) Recorded(ctx context.Context, f tenon.CallFilter) (page tenon.C
 	if err := c.get(ctx, "/calls", q, &out); err != nil {
 		return page, nil, err
 	}
-	page.Calls = out.Calls
+	page.Calls, page.Unrecorded = out.Calls, out.Unrecorded
 	page.Next, _ = strconv.ParseInt(out.Next, 10, 64) // a gateway sends a number or nothing
 	return page, out.Record, nil
 }
@@ -159,5 +161,12 @@ func (c *Client) Recorded(ctx context.Context, f tenon.CallFilter) (page tenon.C
 func (c *Client) CallRecord(ctx context.Context, id string) (tenon.CallRecord, error) {
 	var out tenon.CallRecord
 	err := c.get(ctx, "/calls/"+url.PathEscape(id), nil, &out)
+	return out, err
+}
+
+// RecordStatus returns how the writing of the record goes.
+func (c *Client) RecordStatus(ctx context.Context) (tenon.RecordStatus, error) {
+	var out tenon.RecordStatus
+	err := c.get(ctx, "/record", nil, &out)
 	return out, err
 }

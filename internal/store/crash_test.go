@@ -76,7 +76,7 @@ func TestKilledWriter(t *testing.T) {
 			_ = cmd.Wait()
 			killed := at[last]
 			s := open(t, store.Options{URL: url})
-			v, err := s.Verify(t.Context())
+			v, err := s.Verify(t.Context(), "")
 			if err != nil || len(v.Faults) > 0 {
 				t.Fatalf("%v %+v", err, v)
 			}
@@ -84,7 +84,7 @@ func TestKilledWriter(t *testing.T) {
 				t.Errorf("%d of %d rows: what is lost reaches back %d ms", v.Rows, last+1, killed-at[next])
 			}
 			add(t, s, finished(99_999)) // it goes on
-			if v, err = s.Verify(t.Context()); err != nil || len(v.Faults) > 0 {
+			if v, err = s.Verify(t.Context(), ""); err != nil || len(v.Faults) > 0 {
 				t.Fatalf("%v %+v", err, v)
 			}
 		}
@@ -121,7 +121,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	s := open(t, store.Options{URL: "sqlite:" + path}) // with room again
 	add(t, s, finished(99_999))
-	v, err := s.Verify(t.Context())
+	v, err := s.Verify(t.Context(), "")
 	if err != nil || len(v.Faults) > 0 || v.Rows < 100 {
 		t.Errorf("%v %+v", err, v)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -30,6 +31,8 @@ type Filter struct {
 type Page struct {
 	Calls []Row
 	Next  int64 // as Filter.Before for the page after this; 0 at the end
+	// Unrecorded are calls that went on without a record, among those of the page.
+	Unrecorded int64
 }
 
 // settleWithin bounds how long a read waits for what is not written yet.
@@ -64,7 +67,22 @@ func (s *Store) Calls(ctx context.Context, f Filter) (Page, error) {
 		p.Calls = rows[:f.Limit]
 		p.Next = p.Calls[f.Limit-1].Seq
 	}
-	return p, nil
+	p.Unrecorded, err = s.gaps(ctx, p.Next, f.Before)
+	return p, err
+}
+
+// gaps counts the calls that have no row, by the rows between two numbers that say so.
+func (s *Store) gaps(ctx context.Context, from, before int64) (n int64, err error) {
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	rows, err := s.query(ctx, "type = ? AND seq >= ? AND seq < ? ORDER BY seq", TypeGap, from, before)
+	for _, r := range rows {
+		if r.Gap != nil {
+			n += r.Gap.Calls
+		}
+	}
+	return n, err
 }
 
 // where returns the conditions of a query.

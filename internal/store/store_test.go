@@ -239,7 +239,7 @@ func TestVerifyFindsWhatWasChanged(t *testing.T) {
 				for _, q := range tt.queries {
 					rawExec(t, d, url, q)
 				}
-				v, err := s.Verify(t.Context())
+				v, err := s.Verify(t.Context(), "")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -279,12 +279,23 @@ func TestVerifyFindsAChainMadeAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 		copyRows(t, d, other, url)
-		v, err := s.Verify(t.Context())
+		v, err := s.Verify(t.Context(), "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(v.Faults) != 1 || !strings.Contains(v.Faults[0].Text, "made anew") {
 			t.Errorf("faults are %+v", v.Faults)
+		}
+		// A head that was kept elsewhere finds it too.
+		fresh, err := forged.Verify(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := forged.Verify(t.Context(), fresh.Head); err != nil || len(v.Faults) > 0 {
+			t.Errorf("%v %+v", err, v)
+		}
+		if v, err := forged.Verify(t.Context(), strings.Repeat("0", 64)); err != nil || len(v.Faults) != 1 {
+			t.Errorf("%v %+v", err, v)
 		}
 	})
 }
@@ -355,7 +366,7 @@ func TestRetentionKeepsTheChain(t *testing.T) {
 				if _, err := s.Prune(t.Context(), tt.b); err != nil {
 					t.Fatal(err)
 				}
-				v, err := s.Verify(t.Context())
+				v, err := s.Verify(t.Context(), "")
 				if err != nil || len(v.Faults) > 0 {
 					t.Errorf("%v %+v", err, v)
 				}
@@ -366,7 +377,7 @@ func TestRetentionKeepsTheChain(t *testing.T) {
 					return
 				}
 				rawExec(t, d, url, "DELETE FROM record WHERE seq = (SELECT MIN(seq) FROM record)")
-				if v, err = s.Verify(t.Context()); err != nil || len(v.Faults) == 0 {
+				if v, err = s.Verify(t.Context(), ""); err != nil || len(v.Faults) == 0 {
 					t.Errorf("a deletion behind what left is not found: %v %+v", err, v)
 				}
 			})
@@ -406,7 +417,7 @@ func TestSecretsAreMaskedBeforeTheyAreCut(t *testing.T) {
 		if n := len(row.ArgumentsHead); n > 64<<10 || n < 63<<10 || row.ArgumentsSize != len(long.Arguments) || len(row.ArgumentsHash) != 64 || row.Arguments != nil {
 			t.Errorf("long arguments: %d bytes of %d, hash %q", n, row.ArgumentsSize, row.ArgumentsHash)
 		}
-		if v, err := s.Verify(t.Context()); err != nil || len(v.Faults) > 0 {
+		if v, err := s.Verify(t.Context(), ""); err != nil || len(v.Faults) > 0 {
 			t.Errorf("%v %+v", err, v)
 		}
 	})
@@ -432,7 +443,7 @@ func TestOddTextsAreKept(t *testing.T) {
 		if page.Calls[0].ArgumentsHead != "no json" || page.Calls[0].ResultHead != "[1,2]" {
 			t.Errorf("%+v", page.Calls[0].Call)
 		}
-		if v, err := s.Verify(t.Context()); err != nil || len(v.Faults) > 0 {
+		if v, err := s.Verify(t.Context(), ""); err != nil || len(v.Faults) > 0 {
 			t.Errorf("%v %+v", err, v)
 		}
 	})
@@ -470,7 +481,7 @@ func TestOthersHandTheirCallsOver(t *testing.T) {
 		// The next one writes itself.
 		last := open(t, store.Options{URL: url, Dir: dir})
 		addMany(t, last, 1)
-		v, err := last.Verify(t.Context())
+		v, err := last.Verify(t.Context(), "")
 		if err != nil || len(v.Faults) > 0 || v.Rows != 10 {
 			t.Errorf("%v %+v", err, v)
 		}
@@ -511,7 +522,7 @@ func TestManyWritersMakeOneChain(t *testing.T) {
 			page, err := s.Calls(t.Context(), store.Filter{Limit: 1000})
 			return err == nil && len(page.Calls) == 200
 		})
-		if v, err := s.Verify(t.Context()); err != nil || len(v.Faults) > 0 || v.Rows != 200 {
+		if v, err := s.Verify(t.Context(), ""); err != nil || len(v.Faults) > 0 || v.Rows != 200 {
 			t.Errorf("%v %+v", err, v)
 		}
 	})
@@ -613,7 +624,7 @@ func TestApprovals(t *testing.T) {
 		if err != nil || len(recent) != 2 {
 			t.Errorf("%v %v", recent, err)
 		}
-		if v, err := s.Verify(t.Context()); err != nil || len(v.Faults) > 0 || v.Rows != 6 {
+		if v, err := s.Verify(t.Context(), ""); err != nil || len(v.Faults) > 0 || v.Rows != 6 {
 			t.Errorf("%v %+v", err, v)
 		}
 	})
@@ -734,6 +745,9 @@ func TestDatabaseThatCannotBeWritten(t *testing.T) {
 				return nil
 			}); err != nil {
 				t.Fatal(err)
+			}
+			if page, err := s.Calls(t.Context(), store.Filter{}); err != nil || page.Unrecorded != 7 {
+				t.Errorf("the page says that %d calls are missing, %v", page.Unrecorded, err)
 			}
 			if calls != 5 || gap == nil || gap.Calls != 7 {
 				t.Errorf("%d calls, gap %+v; want 5 calls and a gap of 7", calls, gap)

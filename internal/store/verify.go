@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // A Verification says whether the record is as it was written.
@@ -20,6 +21,8 @@ type Verification struct {
 	Head string `json:"head,omitempty"`
 	// Pruned are rows that left because of the bounds on the record.
 	Pruned int64 `json:"pruned,omitempty"`
+	// Unrecorded are calls that went on without a record.
+	Unrecorded int64 `json:"unrecorded,omitempty"`
 	// Faults are what is wrong, the oldest first, and at most 100 of it.
 	Faults []Fault `json:"faults,omitempty"`
 }
@@ -41,8 +44,9 @@ func (v *Verification) fault(seq int64, format string, args ...any) {
 // Verify reads the whole record and holds each row against the hashes: an edit, a
 // row that was taken out, put in or moved, and an end that is missing are faults.
 // Whoever may write the database and the files beside it can make a chain anew;
-// that is found by a Head that was kept elsewhere.
-func (s *Store) Verify(ctx context.Context) (v Verification, err error) {
+// that is found by a head that was kept elsewhere, in hexadecimal: it must be that of
+// some row. Empty asks for none.
+func (s *Store) Verify(ctx context.Context, known string) (v Verification, err error) {
 	if err := s.settle(ctx); err != nil {
 		return v, err
 	}
@@ -63,7 +67,7 @@ func (s *Store) Verify(ctx context.Context) (v Verification, err error) {
 	if err := tx.QueryRowContext(ctx, "SELECT seq, hash, kept, bytes FROM record_head WHERE one = 1").Scan(&h.Seq, &h.Hash, &h.Kept, &h.Bytes); err != nil {
 		return v, fmt.Errorf("read the head of the record: %w", err)
 	}
-	c := checker{v: &v, beside: beside, isBeside: isBeside}
+	c := checker{v: &v, beside: beside, isBeside: isBeside, known: strings.ToLower(known)}
 	if err := c.rows(ctx, tx); err != nil {
 		return v, err
 	}
@@ -84,6 +88,7 @@ type checker struct {
 	v        *Verification
 	beside   headFile
 	isBeside bool
+	known    string // head that must be found; empty once it was
 
 	seq    int64
 	hash   []byte   // of the last row
@@ -142,6 +147,12 @@ func (c *checker) row(seq int64, hash []byte, e encoded) {
 		c.pruned = *r.Pruned
 		v.Pruned += r.Pruned.Rows
 	}
+	if r.Gap != nil {
+		v.Unrecorded += r.Gap.Calls
+	}
+	if c.known == hex.EncodeToString(hash) {
+		c.known = ""
+	}
 	if c.isBeside && seq == c.beside.Seq && hex.EncodeToString(hash) != c.beside.Hash {
 		v.fault(seq, "the file beside the database has another hash of this row: the chain was made anew")
 	}
@@ -168,6 +179,9 @@ func (c *checker) end(h head) {
 		v.fault(c.seq, "the head of the record is not that of its last row")
 	case h.Kept != v.Rows:
 		v.fault(c.seq, "the record has %d rows, and says that it has %d", v.Rows, h.Kept)
+	}
+	if c.known != "" {
+		v.fault(c.seq, "no row has the hash that was kept elsewhere: the chain was made anew, or that row has left")
 	}
 	if c.isBeside && c.beside.Seq > c.seq {
 		v.fault(c.beside.Seq, "the last %d rows are missing, as the file beside the database says", c.beside.Seq-c.seq)
