@@ -1,4 +1,4 @@
-// Package cli is the command line: tenon serve, tools, servers, call, batch,
+// Package cli is the command line: tenon serve, tools, servers, call, calls, batch,
 // search, handle, server, check, version and completion.
 //
 //	os.Exit(cli.Main(ctx, cli.Options{Args: os.Args[1:], Env: os.Environ(), Stdin: os.Stdin, …}))
@@ -118,7 +118,7 @@ func rootCommand(a *app) *cobra.Command {
 		serveCommand(a), toolsCommand(a), serversCommand(a), callCommand(a), batchCommand(a),
 		searchCommand(a), handleCommand(a), stopCommand(a), resumeCommand(a), queryCommand(a), serverCommand(a), checkCommand(a), lockCommand(a), verifyCommand(a), versionCommand(a),
 	)
-	root.AddCommand(keysCommand(a), approvalsCommand(a))
+	root.AddCommand(keysCommand(a), approvalsCommand(a), callsCommand(a), recordCommand(a))
 	root.AddCommand(policyCommand(a), skillsCommand(a), secretsCommand(a))
 	return root
 }
