@@ -261,7 +261,14 @@ func TestFileChangesWhileRunning(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		is("the other after it", second.Reveal(), 401)
 		is("the new one, later", third.Reveal(), 200)
-		time.Sleep(time.Minute)
+		_, fourth, err := keys.Rotate("second", time.Hour, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		is("the old one without a grace", third.Reveal(), 401)
+		is("the new one", fourth.Reveal(), 200)
+		third = fourth
+		time.Sleep(time.Hour)
 		is("expired", third.Reveal(), 401)
 		if err := os.Remove(keys.Path()); err != nil {
 			t.Fatal(err)

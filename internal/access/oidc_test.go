@@ -265,6 +265,15 @@ func TestTokensThatAreRefused(t *testing.T) {
 	}
 }
 
+// TestAlgorithmsAreAsymmetric: who can check a token must not be able to make it.
+func TestAlgorithmsAreAsymmetric(t *testing.T) {
+	for _, a := range access.Algorithms() {
+		if strings.HasPrefix(a, "HS") || strings.EqualFold(a, "none") {
+			t.Errorf("%s is allowed", a)
+		}
+	}
+}
+
 // Only the algorithms that the operator names count, where it names some.
 func TestAlgorithms(t *testing.T) {
 	rs, es := newSigner(t, "rs", jose.RS256), newSigner(t, "es", jose.ES256)
@@ -380,10 +389,10 @@ func TestProviderFails(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	for _, c := range []struct {
-		name   string
-		answer func(p *idp) func(w http.ResponseWriter, r *http.Request) bool
+		name, says string
+		answer     func(p *idp) func(w http.ResponseWriter, r *http.Request) bool
 	}{
-		{"hangs", func(*idp) func(http.ResponseWriter, *http.Request) bool {
+		{"hangs", "deadline", func(*idp) func(http.ResponseWriter, *http.Request) bool {
 			return func(_ http.ResponseWriter, r *http.Request) bool {
 				select {
 				case <-release:
@@ -392,7 +401,7 @@ func TestProviderFails(t *testing.T) {
 				return true
 			}
 		}},
-		{"trickles", func(*idp) func(http.ResponseWriter, *http.Request) bool {
+		{"trickles", "deadline", func(*idp) func(http.ResponseWriter, *http.Request) bool {
 			return func(w http.ResponseWriter, r *http.Request) bool {
 				for r.Context().Err() == nil {
 					if _, err := w.Write([]byte(" ")); err != nil {
@@ -407,7 +416,7 @@ func TestProviderFails(t *testing.T) {
 				return true
 			}
 		}},
-		{"is huge", func(*idp) func(http.ResponseWriter, *http.Request) bool {
+		{"is huge", "too large", func(*idp) func(http.ResponseWriter, *http.Request) bool {
 			return func(w http.ResponseWriter, r *http.Request) bool {
 				if r.URL.Path != "/keys" {
 					return false
@@ -420,29 +429,29 @@ func TestProviderFails(t *testing.T) {
 				return true
 			}
 		}},
-		{"answers with an error", func(*idp) func(http.ResponseWriter, *http.Request) bool {
+		{"answers with an error", "502", func(*idp) func(http.ResponseWriter, *http.Request) bool {
 			return func(w http.ResponseWriter, _ *http.Request) bool {
 				http.Error(w, "down", http.StatusBadGateway)
 				return true
 			}
 		}},
-		{"has no keys", func(p *idp) func(http.ResponseWriter, *http.Request) bool {
+		{"has no keys", "no key", func(p *idp) func(http.ResponseWriter, *http.Request) bool {
 			p.rotate()
 			return nil
 		}},
-		{"says it is another one", func(*idp) func(http.ResponseWriter, *http.Request) bool {
+		{"says it is another one", "issuer", func(*idp) func(http.ResponseWriter, *http.Request) bool {
 			return func(w http.ResponseWriter, r *http.Request) bool {
 				_, _ = w.Write([]byte(`{"issuer":"https://evil.example.com","jwks_uri":"http://` + r.Host + `/keys"}`))
 				return true
 			}
 		}},
-		{"names keys that are not on https", func(p *idp) func(http.ResponseWriter, *http.Request) bool {
+		{"names keys that are not on https", "only https", func(p *idp) func(http.ResponseWriter, *http.Request) bool {
 			return func(w http.ResponseWriter, _ *http.Request) bool {
 				_, _ = w.Write([]byte(`{"issuer":"` + p.URL + `","jwks_uri":"http://192.0.2.1/keys"}`))
 				return true
 			}
 		}},
-		{"sends elsewhere", func(*idp) func(http.ResponseWriter, *http.Request) bool {
+		{"sends elsewhere", "only https", func(*idp) func(http.ResponseWriter, *http.Request) bool {
 			return func(w http.ResponseWriter, r *http.Request) bool {
 				http.Redirect(w, r, "http://192.0.2.1/", http.StatusFound)
 				return true
@@ -466,7 +475,7 @@ func TestProviderFails(t *testing.T) {
 				t.Errorf("20 requests took %s", d)
 			}
 			_ = a.Close() // what fetches has logged then
-			if !strings.Contains(log.String(), "identity provider") || strings.Contains(log.String(), token) {
+			if !strings.Contains(log.String(), "identity provider") || !strings.Contains(log.String(), c.says) || strings.Contains(log.String(), token) {
 				t.Errorf("log: %s", &log)
 			}
 		})
