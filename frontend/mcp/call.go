@@ -15,13 +15,13 @@ import (
 )
 
 var (
-	callKeys = []string{"name", "arguments", "_meta"}
+	callKeys = []string{"name", "arguments", "_meta", "requestState", "inputResponses"}
 	metaKeys = []string{"progressToken", "tenon/session", "tenon/task", "tenon/skill", "tenon/idempotency_key", "tenon/mode"}
 )
 
 func (h *handler) call(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message, modern bool) (tool.Bytes, *jsonrpc.Error) {
 	params := tool.OneOf(m.Params.Join())
-	var spans [3]jsonrpc.Span
+	var spans [5]jsonrpc.Span
 	if err := jsonrpc.Members(params, callKeys, spans[:]); err != nil {
 		return nil, invalid(modern, "params of tools/call: %v", err)
 	}
@@ -42,8 +42,53 @@ func (h *handler) call(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message
 	}
 	h.meta(&c, x, spans[2].In(params))
 	c.Session = cmp.Or(c.Session, h.name)
+	if modern {
+		return h.callModern(ctx, c, params, spans)
+	}
+	if h.elicits.Load() {
+		c.Person = asker{x}
+	}
 	h.target(&c)
-	return answer(h.gw.Call(ctx, c), modern)
+	return answer(h.gw.Call(ctx, c), false)
+}
+
+// callModern makes a call whose client may be given a question to come again with.
+func (h *handler) callModern(ctx context.Context, c tool.Call, params tool.Bytes, spans [5]jsonrpc.Span) (tool.Bytes, *jsonrpc.Error) {
+	name := c.Tool
+	switch {
+	case spans[3].Found():
+		person, e := h.returned(ctx, &c, hashOfCall(name, c.Arguments), spans[3].In(params).Join(), spans[4].In(params).Join())
+		if e != nil {
+			return nil, e
+		}
+		c.Person = person
+		c.Params = withoutAnswer(params, spans)
+	case modernElicits(spans[2].In(params)):
+		c.Person = &returning{}
+	}
+	h.target(&c)
+	res := h.gw.Call(ctx, c)
+	if d, ok := errors.AsType[*tool.Deferred](res.Err); ok {
+		raw, e := h.inputRequired(d.Approval, c.Caller, hashOfCall(name, c.Arguments))
+		return tool.OneOf(raw), e
+	}
+	return answer(res, true)
+}
+
+// withoutAnswer returns the params of a call without what is for the gateway alone.
+func withoutAnswer(params tool.Bytes, spans [5]jsonrpc.Span) []byte {
+	out := []byte{'{'}
+	for i, key := range callKeys[:3] {
+		if !spans[i].Found() {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(jsonrpc.Quote(out, key), ':')
+		out = append(out, spans[i].In(params).Join()...)
+	}
+	return append(out, '}')
 }
 
 func invalid(modern bool, format string, args ...any) *jsonrpc.Error {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
@@ -19,6 +20,8 @@ type handler struct {
 	name   string // of the session, for isolation; empty for the stateless
 	modern bool   // all requests are of the modern era
 	stdio  bool   // each request says its era itself
+	// elicits is set where the client of the session can show a form to its person.
+	elicits atomic.Bool
 }
 
 // isModern reports whether a request over HTTP is of the modern era: by its
@@ -98,12 +101,15 @@ func checkModern(header http.Header, m *jsonrpc.Message) *jsonrpc.Error {
 
 func (h *handler) initialize(m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
 	var p struct {
-		Version string `json:"protocolVersion"`
+		Version      string          `json:"protocolVersion"`
+		Capabilities json.RawMessage `json:"capabilities"`
 	}
 	if err := json.Unmarshal(m.Params.Join(), &p); err != nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params of initialize: %v", err)
 	}
-	return tool.OneOf(h.hello(`"protocolVersion":"` + era.Negotiate(p.Version) + `"`)), nil
+	version := era.Negotiate(p.Version)
+	h.elicits.Store(version >= firstElicitation && elicits(p.Capabilities))
+	return tool.OneOf(h.hello(`"protocolVersion":"` + version + `"`)), nil
 }
 
 func (h *handler) discover() []byte {

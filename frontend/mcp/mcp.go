@@ -45,6 +45,7 @@ type Server struct {
 	cancel  context.CancelFunc
 	tasks   sync.WaitGroup
 	streams sync.Map // *wire.Session of each stdio connection
+	key     [32]byte // signs what modern clients give back; a new one at each start
 }
 
 // New returns a server for the pool. Close it before the pool.
@@ -53,6 +54,7 @@ func New(gw *tenon.Gateway, o Options) *Server {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{gw: gw, o: o}
+	_, _ = rand.Read(s.key[:]) // never fails; it ends the program instead
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.http = wire.NewServer(wire.ServerOptions{

@@ -51,6 +51,11 @@ func (s *eventStream) openLocked() {
 }
 
 func (s *eventStream) notify(method string, params []byte) error {
+	return s.send(jsonrpc.AppendRequest(nil, 0, method, params))
+}
+
+// send puts a message on the stream.
+func (s *eventStream) send(message []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
@@ -58,7 +63,7 @@ func (s *eventStream) notify(method string, params []byte) error {
 	}
 	s.openLocked()
 	select {
-	case s.events <- tool.OneOf(jsonrpc.AppendRequest(nil, 0, method, params)):
+	case s.events <- tool.OneOf(message):
 		return nil
 	default:
 		return errSlow

@@ -20,6 +20,7 @@ type inbox struct {
 	reply    func(id []byte, result tool.Bytes, e *jsonrpc.Error)
 	spawn    func(f func()) bool             // runs f in the background, or reports false
 	progress func(id int64) func(tool.Bytes) // of a call in flight, or nil
+	ask      func(ctx context.Context, method string, params []byte) (tool.Bytes, error)
 
 	running chan struct{}
 	notices sync.Mutex // held while a notification is taken: one after the other
@@ -75,7 +76,7 @@ func (b *inbox) progressed(m *jsonrpc.Message) bool {
 }
 
 func (b *inbox) exchange() *Exchange {
-	return &Exchange{Session: b.session, notify: b.session.notify}
+	return &Exchange{Session: b.session, notify: b.session.notify, ask: b.ask}
 }
 
 func (b *inbox) asked(m *jsonrpc.Message) {

@@ -58,6 +58,8 @@ type httpSession struct {
 
 	mu      sync.Mutex
 	streams []*eventStream
+	lastAsk int64
+	asks    map[int64]chan *jsonrpc.Message // requests to the client, by id
 }
 
 // NewServer returns a server. It starts one goroutine that ends idle sessions.
@@ -189,7 +191,7 @@ func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		return
 	}
 	defer hs.enter()()
-	x := &Exchange{Session: hs.Session, Header: r.Header, Caller: caller}
+	x := &Exchange{Session: hs.Session, Header: r.Header, Caller: caller, http: hs}
 	switch {
 	case m.IsRequest():
 		// A broken connection is no cancellation in this era.
@@ -201,6 +203,8 @@ func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		hs.cancelRequest(m)
 	case m.IsNotification():
 		hs.handler.Notification(x, m)
+	case m.IsAnswer():
+		hs.answered(m)
 	}
 	w.WriteHeader(http.StatusAccepted)
 }
@@ -234,6 +238,7 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 func (s *Server) answer(ctx context.Context, w http.ResponseWriter, h Handler, x *Exchange, m *jsonrpc.Message) {
 	stream := eventStream{w: w}
 	x.notify = stream.notify
+	x.stream = &stream
 	result, e := h.Request(ctx, x, m)
 	if !stream.end(m.ID, result, e) {
 		writeAnswer(w, m.ID, result, e)

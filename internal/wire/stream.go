@@ -77,6 +77,9 @@ func NewStream(o StreamOptions) *Stream {
 	s := &Stream{o: o, out: newOutbox(o.Serving), calls: map[int64]*pending{}, done: make(chan struct{})}
 	s.inbox.init(o.Handler, s.notify)
 	s.reply, s.spawn, s.progress = s.answer, s.run, s.progressOf
+	s.ask = func(ctx context.Context, method string, params []byte) (tool.Bytes, error) {
+		return s.Call(ctx, &Request{Method: method, Params: params})
+	}
 	s.tasks.Go(func() {
 		err := (&streamReader{Stream: s}).run()
 		if s.o.Serving && errors.Is(err, io.EOF) {

@@ -82,6 +82,11 @@ type Exchange struct {
 	Header  http.Header // nil where the transport is not HTTP
 	Caller  tool.Caller // who sends the request; see ServerOptions.Admit
 	notify  func(method string, params []byte) error
+	// ask sends a request to the other side of a stream. Over HTTP it is the session
+	// of the legacy era that does, on the stream of the answer.
+	ask    func(ctx context.Context, method string, params []byte) (tool.Bytes, error)
+	http   *httpSession
+	stream *eventStream
 }
 
 // Notify sends a notification that belongs to the request, progress for one.
