@@ -226,7 +226,8 @@ func plausible(v string, password, variable bool) bool {
 	}
 	switch {
 	case digits > 0 && letters > 0:
-		return (len(v) >= 8 || password) && !isExpression(v)
+		// No name in a program has a dash in it, and a password may.
+		return (len(v) >= 8 || password) && !(isExpression(v) && !(password && strings.Contains(v, "-")))
 	case letters == 0 && signs == 0: // a number
 		return password
 	case signs > 0:

@@ -242,6 +242,52 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// TestBorders: a key can begin behind an escape, and cannot within a word or base64.
+func TestBorders(t *testing.T) {
+	r := redactor(t, redact.Options{})
+	github, aws := made("ghp_", 36), "AKIA"+strings.Repeat("ABCD2345", 2)
+	for in, want := range map[string]string{
+		`k\u003d` + github: `k\u003d•••`, "k%3D" + github: "k%3D•••", `k\n` + github: `k\n•••`,
+		"x" + github: "x" + github, "0d" + github: "0d" + github, "x+" + aws: "x+" + aws, "x/" + aws + "/y": "x/" + aws + "/y", aws + "x": aws + "x",
+	} {
+		if got := r.Text(in); got != want {
+			t.Errorf("%q becomes %q", in, got)
+		}
+	}
+	// A short secret is found within the beginning of a long one.
+	if got := redactor(t, known("secret-zz-inner", "et-zz-")).Text("secret-zz-XX"); got != "secr•••XX" {
+		t.Error(got)
+	}
+}
+
+// TestOverlap: of secrets that overlap nothing is left, and each place counts once.
+func TestOverlap(t *testing.T) {
+	r := redactor(t, known("not-a-real-key-000", "key-000-more", "a-real", "not-a-real-key-000-more-still"))
+	for in, want := range map[string]string{
+		"x not-a-real-key-000-more y":            "x ••• y",
+		"not-a-real-key-000not-a-real-key-000":   "••••••",
+		"not-a-real-key-000-more-still":          "•••",
+		"not-a-real-key-00 not-a-real":           "not-•••-key-00 not-•••",
+		"password=not-a-real-key-000-more1 then": "password=••• then",
+	} {
+		if got := r.Text(in); got != want {
+			t.Errorf("%q becomes %q", in, got)
+		}
+	}
+}
+
+// TestEscapeAtBorder: an escape that two pieces share is seen as one.
+func TestEscapeAtBorder(t *testing.T) {
+	r := redactor(t, known("not-a-real-key-000"))
+	in := `{"q":"not\u002da-real-key-000"}`
+	for i := range len(in) {
+		got, n := r.Result(tool.Bytes{[]byte(in[:i]), []byte(in[i:])})
+		if string(got.Join()) != `{"q":"•••"}` || n != 1 {
+			t.Errorf("cut at %d: %d %s", i, n, got.Join())
+		}
+	}
+}
+
 // TestLearn: what was secret stays so.
 func TestLearn(t *testing.T) {
 	r := redactor(t, known("not-a-real-key-000"))
