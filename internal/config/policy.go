@@ -148,7 +148,7 @@ func (s guards) parameter(id tool.ID, key, n *source.Node, parent *object) Param
 		return r
 	}
 	if err := s.checkParameter(r); err != nil {
-		s.wrongRule(o, key, "cel", err)
+		wrongRule(o, key, "cel", err)
 	}
 	return r
 }
@@ -161,7 +161,7 @@ type placed interface {
 
 // wrongRule reports what is wrong with a rule: at its place within the expression
 // of a key, where there is one.
-func (s sections) wrongRule(o *object, key *source.Node, name string, err error) {
+func wrongRule(o *object, key *source.Node, name string, err error) {
 	at := key
 	if p, ok := errors.AsType[placed](err); ok && o.seen[name] != nil {
 		at = o.seen[name]

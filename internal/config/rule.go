@@ -66,7 +66,7 @@ func (s sections) ruleOnData(o *object, r *ToolRule) {
 	optional(o, "is_read_only_for_input", &r.ReadOnlyFor, o.text)
 	if r.ReadOnlyFor != nil && s.checkReadOnlyFor != nil {
 		if err := s.checkReadOnlyFor(*r.ReadOnlyFor); err != nil {
-			s.wrongRule(o, o.at("is_read_only_for_input"), "is_read_only_for_input", err)
+			wrongRule(o, o.at("is_read_only_for_input"), "is_read_only_for_input", err)
 		}
 	}
 	optional(o, "labels", &r.Labels, func(key string, dst *[]tool.Label) {
