@@ -62,6 +62,7 @@ type parser struct {
 	raw   []byte
 	i     int
 	left  int                 // nodes that there may still be
+	slab  []node              // to take the next ones from
 	clean func(string) string // of each text, names of members included; or nil
 }
 
@@ -72,6 +73,17 @@ func parse(raw []byte, nodes int, clean func(string) string) (*node, error) {
 	}
 	p := &parser{raw: raw, left: nodes, clean: clean}
 	return p.value(0)
+}
+
+// node returns a new node.
+func (p *parser) node(n node) *node {
+	if len(p.slab) == 0 {
+		p.slab = make([]node, 32)
+	}
+	out := &p.slab[0]
+	p.slab = p.slab[1:]
+	*out = n
+	return out
 }
 
 func (p *parser) space() {
@@ -87,7 +99,7 @@ func (p *parser) value(depth int) (*node, error) {
 	p.space()
 	switch p.raw[p.i] {
 	case '"':
-		return &node{kind: text, text: p.string()}, nil
+		return p.node(node{kind: text, text: p.string()}), nil
 	case '{', '[':
 		return p.container(depth)
 	}
@@ -97,14 +109,14 @@ func (p *parser) value(depth int) (*node, error) {
 	}
 	word := string(p.raw[start:p.i])
 	if word[0] >= 'a' {
-		return &node{kind: literal, text: word}, nil
+		return p.node(node{kind: literal, text: word}), nil
 	}
-	return &node{kind: number, text: normal(word)}, nil
+	return p.node(node{kind: number, text: normal(word)}), nil
 }
 
 // container reads an object or a list.
 func (p *parser) container(depth int) (*node, error) {
-	n, end := &node{kind: list}, byte(']')
+	n, end := p.node(node{kind: list}), byte(']')
 	if p.raw[p.i] == '{' {
 		n.kind, end = object, '}'
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // marks are texts that the chat formats of models are made of.
-var marks = []string{"<|im_start|>", "<|im_end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|endoftext|>", "<|eot_id|>", "[inst]", "[/inst]", "<<sys>>", "<</sys>>", "<start_of_turn>", "\n\nhuman:", "\n\nassistant:", "### system:", "### instruction:"}
+var marks = []string{"<|im_start|>", "<|im_end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|endoftext|>", "<|eot_id|>", "[inst]", "[/inst]", "<<sys>>", "<</sys>>", "<start_of_turn>", "\n\nhuman:", "\n\nassistant:", "### system:", "### instruction:", "[system]", "[system message]", "[admin]"}
 
 // tags are elements that set a part of a text off as an order.
 var tags = map[string]bool{
@@ -87,7 +87,7 @@ func (l *look) tag(place, s, low string, at int) {
 	attributes, _, closed := strings.Cut(rest[end:min(len(rest), end+300)], ">")
 	switch {
 	case !closed:
-	case tags[rest[:end]] || strings.Contains(rest[:end], "llm") || strings.Contains(rest[:end], "assistant"):
+	case tags[rest[:end]] || strings.Contains(rest[:end], "llm") || strings.Contains(rest[:end], "assistant") || strings.Contains(rest[:end], "secret") || strings.HasPrefix(rest[:end], "hidden"):
 		l.add(Warn, "order-tag", place, around(s, at-1, at+end), whyTag)
 	case strings.Contains(attributes, "display:none"), strings.Contains(attributes, "display: none"), strings.Contains(attributes, "font-size:0"),
 		strings.Contains(attributes, "visibility:hidden"), strings.Contains(attributes, "opacity:0"):

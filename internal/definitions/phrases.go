@@ -38,12 +38,18 @@ func (l *look) phrases(place, s string) {
 
 // match tries the rules on the words.
 func (l *look) match(place, s string, all class) {
+	l.meant = l.meant[:0]
+	for i := range l.tokens {
+		if l.tokens[i].classes != 0 {
+			l.meant = append(l.meant, i)
+		}
+	}
 	for i := range l.rules {
 		r := &l.rules[i]
-		if r.needs&all != r.needs || r.parameter && !strings.Contains(place, "/properties/") {
+		if !r.possible(all) || r.parameter && !strings.Contains(place, "/properties/") {
 			continue
 		}
-		for at := range l.tokens {
+		for _, at := range l.meant {
 			if l.tokens[at].classes&r.steps[0].any == 0 {
 				continue
 			}
@@ -53,6 +59,20 @@ func (l *look) match(place, s string, all class) {
 			}
 		}
 	}
+}
+
+// possible reports whether a text whose words have these classes can have all words
+// of the rule.
+func (r *rule) possible(all class) bool {
+	if r.needs&all != r.needs {
+		return false
+	}
+	for i := range r.steps {
+		if r.steps[i].any&all == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // from reports whether the rule holds where its first word is at, and where it ends.
@@ -100,6 +120,15 @@ func (l *look) wide(place, s string) {
 
 // shadows looks for words on the tools of other servers.
 func (l *look) shadows(place, s string) {
+	if len(l.tools) > 0 {
+		l.shadowedTools(place, s)
+	}
+	l.shadowedServers(place, s)
+}
+
+// shadowedTools looks for the names of tools that other servers have.
+func (l *look) shadowedTools(place, s string) {
+	word := 0
 	for start := 0; start < len(s); {
 		for start < len(s) && !isNameByte(s[start]) {
 			start++
@@ -110,11 +139,20 @@ func (l *look) shadows(place, s string) {
 		}
 		if name := s[start:end]; len(name) >= 6 && len(name) <= 64 {
 			if servers := l.tools[name]; servers != nil && !servers[l.server] {
-				l.shadow(place, s, start, end)
+				for word < len(l.tokens)-1 && l.tokens[word].end <= start {
+					word++
+				}
+				if l.shadow(place, around(s, start, end), word) {
+					return
+				}
 			}
 		}
 		start = end
 	}
+}
+
+// shadowedServers looks for what a text says of other servers.
+func (l *look) shadowedServers(place, s string) {
 	for i := range l.tokens {
 		w := &l.tokens[i]
 		if w.classes&cServer == 0 {
@@ -136,21 +174,15 @@ func isNameByte(c byte) bool {
 	return c == '_' || c == '-' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'
 }
 
-// shadow notes that a text names a tool of another server, if it says what to do
-// with it.
-func (l *look) shadow(place, s string, start, end int) {
-	for i := range l.tokens {
-		w := &l.tokens[i]
-		if w.end <= start {
-			continue
-		}
-		sev, why := Info, "it speaks of a tool of another server"
-		if l.near(i, 14, cAlways|cNot|cInstead|cMust) {
-			sev, why = Warn, "it tells the model what to do with a tool of another server"
-		}
-		l.add(sev, "shadowing", place, around(s, start, end), why)
-		return
+// shadow notes that a text names a tool of another server, and reports whether it
+// says what to do with it.
+func (l *look) shadow(place, excerpt string, word int) bool {
+	if l.near(word, 14, cAlways|cNot|cInstead|cMust) {
+		l.add(Warn, "shadowing", place, excerpt, "it tells the model what to do with a tool of another server")
+		return true
 	}
+	l.add(Info, "mentions", place, excerpt, "it speaks of a tool of another server")
+	return false
 }
 
 // near reports whether a word of a class is within so many words.

@@ -36,7 +36,6 @@ func ruleList() []rule {
 		{name: "override", severity: High, why: whyOverride, steps: []ruleStep{{any: cIgnore}, {any: cAll, within: 2}, {any: cOrder, within: 4}}},
 		{name: "override", severity: High, why: whyOverride, steps: []ruleStep{{any: cIgnore}, {any: cEverything, within: 3}, {any: cSaid, within: 6}}},
 		{name: "override", severity: High, why: whyOverride, steps: []ruleStep{{any: cNot}, {any: cFollow, within: 2}, {any: cOrder | cRule, within: 5}, {any: cPrior, within: 4}}},
-		{name: "override", severity: High, why: whyOverride, steps: []ruleStep{{any: cNot}, {any: cAttention, within: 2}, {any: cSystem | cPrior | cOrder, within: 7}}},
 		{name: "override", severity: Warn, why: whyOverride, steps: []ruleStep{{any: cOrder | cRule}, {any: cSystem | cPrior | cYou, within: 8}, {any: cNoLonger, within: 6}, {any: cApply, within: 2}}},
 		{name: "override", severity: Warn, why: whyOverride, steps: []ruleStep{{any: cOrder}, {any: cPrior, within: 8}, {any: cVoid, within: 5}}},
 		{name: "override", severity: Warn, why: whyOverride, steps: []ruleStep{{any: cPrior}, {any: cOrder, within: 3}, {any: cVoid, within: 6}}},
@@ -48,7 +47,7 @@ func ruleList() []rule {
 		{name: "conceal", severity: Warn, why: whyConceal, steps: []ruleStep{{any: cNot}, {any: cTell, within: 2, not: cMild}, {any: cUser, within: 6}}},
 		{name: "conceal", severity: Warn, why: whyConceal, steps: []ruleStep{{any: cTell}, {any: cUser, within: 3}, {any: cNot, within: 2}}},
 		{name: "conceal", severity: Warn, why: whyConceal, steps: []ruleStep{{any: cKeep}, {any: cHidden, within: 4}, {any: cUser, within: 4}}},
-		{name: "conceal", severity: Warn, why: whyConceal, steps: []ruleStep{{any: cHide}, {any: cThis, within: 1}, {any: cUser, within: 5}}},
+		{name: "conceal", severity: Warn, why: whyConceal, steps: []ruleStep{{any: cHide}, {any: cThat, within: 1}, {any: cUser, within: 5}}},
 		{name: "conceal", severity: Warn, why: whyConceal, steps: []ruleStep{{any: cUser}, {any: cMust, within: 1}, {any: cNot, within: 1}, {any: cKnow, within: 2}}},
 		{name: "conceal", severity: Warn, why: whyConceal, steps: []ruleStep{{any: cSilently}, {any: cSend | cPass, within: 4, not: cMild}}},
 
@@ -95,6 +94,25 @@ func ruleList() []rule {
 		{name: "authority", severity: Warn, why: whyAuthority, steps: []ruleStep{{any: cConsent}, {any: cAlready, within: 3}, {any: cAgreed, within: 3}}},
 		{name: "authority", severity: Warn, why: whyAuthority, steps: []ruleStep{{any: cNot}, {any: cMust, within: 1}, {any: cAsk, within: 2}, {any: cUser, within: 2}}},
 		{name: "authority", severity: Warn, why: whyAuthority, steps: []ruleStep{{any: cMessage}, {any: cAdmin, within: 3}, {any: cThat, within: 2}}},
+
+		{name: "override", severity: Warn, why: whyOverride, steps: []ruleStep{{any: cSysPrompt}, {any: cVoid | cInstead, within: 8}}},
+		{name: "override", severity: Warn, why: whyOverride, steps: []ruleStep{{any: cYou}, {any: cTold, within: 3}}},
+		{name: "override", severity: Warn, why: whyOverride, steps: []ruleStep{{any: cIgnore}, {any: cYou, within: 1}, {any: cSafety, within: 1}, {any: cRule | cOrder, within: 1}}},
+		{name: "override", severity: Warn, why: whyOverride, steps: []ruleStep{{any: cIgnore}, {any: cSystem | cSysPrompt, within: 6}, {any: cSaid | cMessage, within: 3}}},
+		{name: "override", severity: Warn, why: whyOverride, steps: []ruleStep{{any: cNowOn}, {any: cYou, within: 2}}},
+		{name: "override", severity: Warn, why: whyOverride, steps: []ruleStep{{any: cNot}, {any: cFollow, within: 2}, {any: cSystem | cSysPrompt, within: 3}}},
+		{name: "override", severity: Warn, why: whyOverride, steps: []ruleStep{{any: cPrior}, {any: cOrder | cRule, within: 2}, {any: cNoLonger, within: 4}, {any: cApply, within: 1}}},
+		{name: "conceal", severity: Warn, why: whyConceal, steps: []ruleStep{{any: cUser}, {any: cNot, within: 2}, {any: cMust, within: 1}, {any: cKnow, within: 2}}},
+		{name: "conceal", severity: Warn, why: whyConceal, steps: []ruleStep{{any: cNot}, {any: cPass, within: 1}, {any: cYou, within: 6}, {any: cUser, within: 6}}},
+		{name: "conceal", severity: Warn, why: whyConceal, steps: []ruleStep{{any: cNone}, {any: cKnow, within: 1}}},
+		{name: "secrets", severity: Warn, why: whySecrets, parameter: true, steps: []ruleStep{{any: cPass}, {any: cSecret, within: 5}, {any: cYou, within: 6}}},
+		{name: "secrets", severity: Warn, why: whyTalk, steps: []ruleStep{{any: cPass | cSend}, {any: cSysPrompt, within: 4}}},
+		{name: "authority", severity: Warn, why: whyAuthority, steps: []ruleStep{{any: cNot}, {any: cConsent, within: 1}, {any: cMust, within: 2}}},
+		{name: "authority", severity: Warn, why: whyAuthority, steps: []ruleStep{{any: cAll | cThat}, {any: cAgreed, within: 5}, {any: cAlready, within: 1}}},
+		{name: "override", severity: Warn, why: whyOverride, steps: []ruleStep{{any: cIgnore}, {any: cSysPrompt, within: 3}}},
+		{name: "conceal", severity: Warn, why: whyConceal, steps: []ruleStep{{any: cUser}, {any: cKeep, within: 2}, {any: cHidden, within: 2}}},
+		{name: "secrets", severity: Warn, why: whySecrets, steps: []ruleStep{{any: cRead}, {any: cSecret, within: 5}, {any: cPass, within: 7}}},
+		{name: "authority", severity: Warn, why: whyAuthority, steps: []ruleStep{{any: cYou}, {any: cAgreed, within: 2}, {any: cSkip, within: 2}}},
 	}
 }
 

@@ -79,12 +79,15 @@ func NewScanner(pool map[string][]string) *Scanner {
 // Tool returns what it finds in one tool, as the server lists it, also where it is
 // none. clean is as for New.
 func (s *Scanner) Tool(server string, raw json.RawMessage, clean func(string) string) []Finding {
-	name := nameOf(raw)
-	l := &look{Scanner: s, server: server, tool: name}
 	n, err := (*node)(nil), errLarge
 	if len(raw) <= maxTool {
 		n, err = parse(raw, maxNodes, clean)
 	}
+	name := n.member("name").str()
+	if err != nil || clean != nil {
+		name = nameOf(raw)
+	}
+	l := &look{Scanner: s, server: server, tool: name}
 	if err != nil {
 		l.add(Warn, "too-large", "", "", "the definition is too large or too deep for anybody to read")
 		return l.found
@@ -107,6 +110,7 @@ type look struct {
 	server, tool string
 	found        []Finding
 	tokens       []token
+	meant        []int // the tokens that have a class
 }
 
 // findings returns what was found, worst first.

@@ -57,11 +57,10 @@ const (
 	cMode                         // mode
 	cFree                         // unrestricted, jailbroken
 	cSafety                       // safety, security
-	cAttention                    // attention
+	cSysPrompt                    // the system prompt
 	cFile                         // file
 	cMixed                        // has letters of several scripts
 	cApply                        // apply, hold
-	cThis                         // this
 	cShell                        // shell, terminal
 	cMild                         // bother, fail: what follows is not meant so
 	cOpen                         // read, open, but not get
@@ -71,6 +70,9 @@ const (
 	cThat                         // that, it
 	cAlready                      // already
 	cAdmin                        // operator, platform
+	cTold                         // told, instructed
+	cNowOn                        // from now on
+	cNone                         // nobody
 )
 
 // A lexicon is what a Scanner knows of words. It is made when the first one is.
@@ -93,11 +95,11 @@ var theLexicon = sync.OnceValue(func() *lexicon {
 // stand without accents.
 func vocabulary() map[class]string {
 	return map[class]string{
-		cIgnore: `ignore ignoring disregard disregarding forget discard override overrule neglect
+		cIgnore: `cancel overrides overriding ignores aside ignore ignoring disregard disregarding forget discard override overrule neglect
 		ignoriere ignorieren ignoriert missachte vergiss vergesst ignorez oublie oubliez neglige ignora ignorad ignoren olvida olviden
 		ignorare ignori dimentica dimenticate ignorar desconsidere desconsiderar esqueca esquecer negeer vergeet
 		игнорируй игнорируйте игнорировать забудь забудьте проигнорируй`,
-		cPrior: `previous previously prior above earlier preceding foregoing former before
+		cPrior: `antes vorher avant prima previous previously prior above earlier preceding foregoing former before
 		vorherigen vorherige bisherigen bisherige vorigen obigen fruheren precedentes precedents precedente dessus anterieures
 		anteriores anterior previas previos precedenti precedente eerdere vorige bovenstaande
 		предыдущие предыдущих прежние прошлые вышеуказанные ранее`,
@@ -105,7 +107,7 @@ func vocabulary() map[class]string {
 		cSystem: `system developer developers systemprompt initial original`,
 		cOrder: `instruction instructions prompt prompts directive directives anweisung anweisungen instruktionen vorgaben consignes
 		instrucciones instruccion istruzioni istruzione instrucoes instrucao instructies opdrachten инструкции инструкций указания указаний`,
-		cRule: `rule rules guideline guidelines guidance policy policies constraints restrictions limitations commands orders safeguards guardrails
+		cRule: `context rule rules guideline guidelines guidance policy policies constraints restrictions limitations safeguards guardrails
 		regeln richtlinien regles reglas regole regras regels правила правил`,
 		cNot: `not dont never without cannot no doesnt shouldnt mustnt wont nothing nicht nie niemals ohne nichts ne pas jamais sans
 		nunca jamas sin non mai senza nao sem niet nooit zonder не никогда без`,
@@ -115,11 +117,11 @@ func vocabulary() map[class]string {
 		говори говорите сообщай сообщайте упоминай`,
 		cUser: `user users human humans person customer owner anyone anybody them operator benutzer benutzern nutzer nutzern anwender
 		utilisateur utilisateurs usuario usuarios utente utenti gebruiker пользователю пользователь пользователя`,
-		cHidden:   `hidden secret confidential invisible private unnoticed undetected geheim verborgen cache secreto oculto nascosto segreto`,
+		cHidden:   `unaware hidden secret confidential invisible private unnoticed undetected geheim verborgen cache secreto oculto nascosto segreto`,
 		cKeep:     `keep keeping stay stays remain remains halte garde mantieni mantener`,
 		cHide:     `hide conceal withhold verbirg verheimliche verberge`,
-		cKnow:     `know notice see find learn realize aware suspect noticing knowing seeing finding learning realizing discover wissen merken`,
-		cMust:     `must should may shall need needs has required allowed have supposed`,
+		cKnow:     `notices knows finds know notice see find learn realize aware suspect noticing knowing seeing finding learning realizing discover wissen merken`,
+		cMust:     `needed necessary must should may shall need needs has required allowed have supposed`,
 		cAlways:   `always whenever when every each everytime automatically immer toujours siempre sempre altijd всегда`,
 		cRead:     `read reading open opening load fetch get retrieve collect copy dump cat print access reads lies lis lire lee leer leggi leia lees gather extract`,
 		cSend:     `send sends sending post posting upload uploading forward forwarding transmit submit exfiltrate email mail bcc cc deliver relay leak`,
@@ -135,9 +137,9 @@ func vocabulary() map[class]string {
 		cTool:       `tool tools function functions werkzeug outil outils herramienta`,
 		cServer:     `server servers tools`,
 		cOther:      `other others another`,
-		cInstead:    `instead replaces replace supersedes superseded prefer deprecated broken rather preceded`,
+		cInstead:    `replaced superseded instead replaces replace supersedes superseded prefer deprecated broken rather preceded`,
 		cFollow:     `follow obey comply heed respect adhere befolge`,
-		cVoid:       `void obsolete invalid suspended revoked lifted disabled null cancelled canceled overridden outdated nullified`,
+		cVoid:       `withdrawn void obsolete invalid suspended revoked lifted disabled null cancelled canceled overridden outdated nullified`,
 		cNoLonger:   `longer`,
 		cNew:        `new updated neue nouvelles nuevas nuove novas nieuwe новые`,
 		cModel:      `assistant model ai llm agent chatbot claude gpt assistent`,
@@ -147,23 +149,23 @@ func vocabulary() map[class]string {
 		cConsent:    `confirmation permission approval consent confirm authorization erlaubnis bestatigung permiso autorisation`,
 		cSkip:       `skip skipped bypass bypassed waived exempt circumvent evade omit disable suppress`,
 		cEverything: `everything anything whatever alles tout todo tutto tudo`,
-		cSaid:       `said told learned learnt typed written given been instructed gave`,
+		cSaid:       `gesagt dieron dit detto dito said told learned learnt typed written given been instructed gave`,
 		cMessage:    `message announcement notice note`,
 		cSilently:   `silently secretly covertly quietly stealthily unobtrusively`,
 		cMode:       `mode modus`,
 		cFree:       `unrestricted jailbroken jailbreak uncensored dan unfiltered`,
 		cSafety:     `safety security content privacy`,
-		cAttention:  `attention`,
 		cFile:       `file files fichier datei archivo`,
-		cApply:      `apply applies hold holds matter count bind`,
-		cThis:       `this these`,
+		cApply:      `valid apply applies hold holds matter count bind`,
 		cShell:      `shell terminal bash cmd powershell`,
 		cMild:       `bother fail fails failing failed`,
 		cOpen:       `read open cat load look lies lis lire lee leer leggi leia`,
 		cReal:       `actual real true only sole primary wahre`,
 		cTask:       `task job goal purpose mission objective aufgabe`,
 		cLimit:      `restrictions restriction limits limitations boundaries filters censorship`,
-		cThat:       `that this it anything`,
+		cThat:       `that this these it anything`,
+		cTold:       `told instructed taught trained ordered gesagt`,
+		cNone:       `nobody niemand personne nadie nessuno ninguem niemand никто`,
 		cAlready:    `already advance beforehand previously`,
 		cAdmin:      `operator operators administrator administrators admin platform`,
 	}
@@ -192,8 +194,11 @@ var compounds = map[string][]compound{
 	"keys":        {{"api", cSecret}, {"private", cSecret}, {"secret", cSecret}, {"access", cSecret}, {"ssh", cSecret}},
 	"token":       {{"access", cSecret}, {"auth", cSecret}, {"session", cSecret}},
 	"variables":   {{"environment", cSecret}},
-	"prompt":      {{"system", cTalk | cOrder | cPrior}},
+	"prompt":      {{"system", cTalk | cOrder | cPrior | cSysPrompt}},
 	"message":     {{"system", cOrder | cPrior}, {"developer", cOrder | cPrior}},
+	"attention":   {{"no", cIgnore}},
+	"on":          {{"now", cNowOn}},
+	"approved":    {{"pre", cAgreed | cAlready}},
 	"credentials": {{"aws", cPath}, {"git", cPath}},
 }
 
