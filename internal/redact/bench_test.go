@@ -86,3 +86,23 @@ func BenchmarkNew(b *testing.B) {
 		redactor(b, some())
 	}
 }
+
+// BenchmarkHostile are texts that were made to take time. None takes time that grows
+// faster than its length.
+func BenchmarkHostile(b *testing.B) {
+	r := redactor(b, known("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "not-a-real-key-000"))
+	for _, part := range []string{
+		"token=", "token: \"", "eyJ ", "eyJaaaaaaaaaaaaaaa.", "-----BEGIN PRIVATE KEY-----", "://", "a://b:", "bearer ", "password='a1", "a", "sk-", "://a:b@", "\\\"token\\\":",
+		"a-token", "1:AA", "ghp_aaaa-",
+	} {
+		for _, size := range []int{1 << 16, 1 << 20} {
+			text := tool.OneOf([]byte(strings.Repeat(part, size/len(part))))
+			b.Run(fmt.Sprintf("%q/%d", part, size), func(b *testing.B) {
+				b.SetBytes(int64(text.Len()))
+				for b.Loop() {
+					r.Result(text)
+				}
+			})
+		}
+	}
+}

@@ -73,47 +73,63 @@ func isSecretName(name string) bool {
 // assignment reads the value that is given to a name which says that it is secret:
 // password=…, "api_key": "…", Authorization: Bearer …
 func assignment(t *text, at, end int) (span, bool) {
-	name := at
-	for name > at-40 && isURL64(t.at(name-1)) && !t.begins(name) || t.at(name-1) == '-' && name > at-40 {
-		name--
-	}
 	end = t.run(end, 24, isURL64)
 	if isURL64(t.at(end)) {
 		return span{}, false
 	}
-	label := t.slice(name, end)
+	start, sign, spaced := sign(t, end)
+	if sign == none {
+		return span{}, false
+	}
+	label := nameUpTo(t, at, end)
 	if !isSecretName(label) {
 		return span{}, false
 	}
-	end, _ = quote(t, end)
-	i := blanks(t, end)
-	sign := t.at(i)
-	if sign != '=' && sign != ':' {
-		return span{}, false
-	}
-	spaced := i > end
-	i++
-	switch c := t.at(i); {
-	case c == '=' && sign == '=', c == ':': // a comparison; C++
-		return span{}, false
-	case c == '=' || c == '>' && sign == '=': // := and =>
-		i++
-		spaced = true
-	}
-	start := blanks(t, i)
-	spaced = spaced || start > i
 	start, q := quote(t, start)
 	if strings.HasSuffix(strings.ToLower(label), "authorization") {
-		if from, ok := scheme(t, start); ok {
-			start = from
-		}
+		start = scheme(t, start)
 	}
-	stop := value(t, start, q)
+	stop := t.value(start, q)
+	if stop == none {
+		return span{}, false
+	}
 	v := t.slice(start, min(stop, start+200))
 	if !plausible(v, strings.Contains(strings.ToLower(label), "pass"), sign == '=' && !spaced && strings.ToUpper(label) == label) {
 		return span{}, false
 	}
 	return span{start, stop}, true
+}
+
+// nameUpTo returns the name that ends here and holds what is at an offset.
+func nameUpTo(t *text, at, end int) string {
+	const most = 40
+	from := at
+	for from > at-most && (t.at(from-1) == '-' || isWord(t.at(from-1)) && !t.begins(from)) {
+		from--
+	}
+	return t.slice(from, end)
+}
+
+// sign reads the = or the colon behind a name, and where its value begins. Spaced
+// is whether there are blanks around it.
+func sign(t *text, end int) (start, sign int, spaced bool) {
+	end, _ = quote(t, end)
+	i := blanks(t, end)
+	sign = t.at(i)
+	if sign != '=' && sign != ':' {
+		return 0, none, false
+	}
+	spaced = i > end
+	i++
+	switch c := t.at(i); {
+	case c == '=' && sign == '=', c == ':': // a comparison; C++
+		return 0, none, false
+	case c == '=' || c == '>' && sign == '=': // := and =>
+		i++
+		spaced = true
+	}
+	start = blanks(t, i)
+	return start, sign, spaced || start > i
 }
 
 // bearer reads the credential behind that word.
@@ -125,16 +141,16 @@ func bearer(t *text, _, end int) (span, bool) {
 	return span{end, stop}, true
 }
 
-// scheme passes over the name of a scheme and the blank behind it.
-func scheme(t *text, i int) (int, bool) {
+// scheme passes over the name of a scheme and the blank behind it, where there is one.
+func scheme(t *text, i int) int {
 	end := t.run(i, 16, isURL64)
 	switch strings.ToLower(t.slice(i, end)) {
 	case "bearer", "basic", "token", "apikey", "bot", "digest", "negotiate":
 		if t.at(end) == ' ' {
-			return end + 1, true
+			return end + 1
 		}
 	}
-	return i, false
+	return i
 }
 
 // blanks passes over a few blanks.
@@ -151,19 +167,25 @@ func quote(t *text, i int) (int, int) {
 	return i, none
 }
 
-// value returns where a value ends: at its quote, or with its word.
-func value(t *text, i, q int) int {
-	const most = 1024
+// value returns where a value ends: at its quote, or with its word. It is none in a
+// word that was looked at too often: each of its parts may be a name with a value.
+func (t *text) value(i, q int) int {
+	const most, often = 1024, 16
+	if q == none && i < t.wordEnd {
+		if t.looks++; t.looks > often {
+			return none
+		}
+		return t.wordEnd
+	}
 	for end := i + most; i < end; i++ {
 		c := t.at(i)
-		switch {
-		case c == none || c < ' ' || c == '\\' && q != none && isEscapedEnd(t, i, q):
-			return i
-		case c == q && q != none:
-			return i
-		case q == none && (c == ' ' || strings.ContainsRune("\"'`\\,;&<>(){}[]|", rune(c))):
-			return i
+		if c == none || c < ' ' || c == q || c == '\\' && q != none && isEscapedEnd(t, i, q) ||
+			q == none && (c == ' ' || strings.IndexByte("\"'`\\,;&<>(){}[]|", byte(c)) >= 0) {
+			break
 		}
+	}
+	if q == none {
+		t.wordEnd, t.looks = i, 0
 	}
 	return i
 }

@@ -11,6 +11,9 @@ type text struct {
 	pieces tool.Bytes
 	i, lo  int // the piece that was read last, and its offset
 	hidden int // up to here a form has hidden all
+	// wordEnd is where the word ends that a value was looked for in last, and looks how
+	// often that was.
+	wordEnd, looks int
 }
 
 // none is the byte outside of the text.
