@@ -202,6 +202,43 @@ func (a authority) approve(ctx context.Context, r *call.Request, d *tool.Decisio
 	return refused(p)
 }
 
+// together returns a function that carries out a batch of which a person is asked about
+// all calls at once that need it, and not about each when its turn comes.
+func (v view) together(run func(context.Context, []tool.Call) []*tool.Result, o call.Options, most int) func(context.Context, []tool.Call) []*tool.Result {
+	ahead := call.Ahead(o, authority{v}.reserve)
+	return func(ctx context.Context, calls []tool.Call) []*tool.Result {
+		if len(calls) < 2 || v.o.Unattended {
+			return run(ctx, calls)
+		}
+		n := len(calls)
+		if most > 0 {
+			n = min(n, most)
+		}
+		for _, c := range calls[:n] {
+			if t, _ := v.Find(tool.ID{Server: c.Server, Name: c.Tool}); t == nil {
+				continue // it is not known yet, or not at all
+			}
+			if release := ahead(ctx, c); release != nil {
+				defer release()
+			}
+		}
+		return run(ctx, calls)
+	}
+}
+
+// reserve puts the question about a call whose turn comes later.
+func (a authority) reserve(ctx context.Context, r *call.Request, d *tool.Decision) (release func()) {
+	b, err := a.approvals.open(ctx)
+	if err != nil {
+		return nil // the call itself will tell
+	}
+	q := a.question(r, d)
+	if _, ok := b.Granted(&q); ok {
+		return nil
+	}
+	return b.Reserve(ctx, q)
+}
+
 // question returns the question about a call.
 func (a authority) question(r *call.Request, d *tool.Decision) approval.Question {
 	q := approval.Question{

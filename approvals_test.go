@@ -199,3 +199,49 @@ func TestLeaveKeepsQuestionsOpen(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The calls of a batch that a person has to approve are asked for together, although
+// they run one after the other.
+func TestBatchIsAskedForTogether(t *testing.T) {
+	g, removed := asking(t, "")
+	calls := []tool.Call{removal("/a"), removal("/b"), removal("/c")}
+	out := make(chan []*tool.Result, 1)
+	var wg sync.WaitGroup
+	wg.Go(func() { out <- g.CallBatch(t.Context(), calls) })
+	t.Cleanup(wg.Wait)
+	for _, p := range waiting(t, g, 3) {
+		decide(t, g, p.ID, tool.Verdict{Approved: string(p.Arguments) != `{"path":"/b"}`, By: "bert"})
+	}
+	results := <-out
+	for i, kind := range []tool.Kind{"", tool.Denied, ""} {
+		if results[i].Kind != kind {
+			t.Errorf("%d: %s %s", i, results[i].Kind, results[i].Text())
+		}
+	}
+	if removed.Load() != 2 {
+		t.Errorf("removed %d times", removed.Load())
+	}
+	all, err := g.Approvals().Recent(t.Context(), 10)
+	if err != nil || len(all) != 3 {
+		t.Errorf("%d questions, %v", len(all), err)
+	}
+	for _, a := range all {
+		if (a.Status == tool.ApprovalApproved) != (a.UsedBy != "") {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+// A batch that ends before the turn of a call has come leaves no question behind.
+func TestBatchThatEndsAsksNoMore(t *testing.T) {
+	g, removed := asking(t, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { g.CallBatch(ctx, []tool.Call{removal("/a"), removal("/b")}) })
+	waiting(t, g, 2)
+	cancel()
+	wg.Wait()
+	if all, err := g.Approvals().Pending(t.Context(), 10); err != nil || len(all) != 0 || removed.Load() != 0 {
+		t.Errorf("%d questions wait, %v, removed %d", len(all), err, removed.Load())
+	}
+}

@@ -75,7 +75,7 @@ func newPipeline(a config.Admission, v view, o call.Options) pipeline {
 	side := batch.New(batch.Options{
 		Catalog: v, Run: run, Refuse: call.Refuser(o), MaxParallel: a.MaxParallel, MaxCalls: a.MaxBatch,
 	})
-	return pipeline{run: run, batch: side, admission: o.Admission}
+	return pipeline{run: run, batch: v.together(side, o, a.MaxBatch), admission: o.Admission}
 }
 
 // admissionOf returns what keeps the limits of calls: that of the pool before,

@@ -43,7 +43,7 @@ func authorize(o *Options, next Handler) Handler {
 // before is answered from the ledger, and nobody is asked about it again.
 func (r *Request) ask(ctx context.Context, o *Options) *tool.Result {
 	a := o.Authority
-	if r.IdempotencyKey != "" && o.Ledger.Has(keyOf(r, r.Target.ID)) {
+	if o.knows(r) {
 		r.answered = true
 		return nil
 	}
