@@ -22,7 +22,7 @@ var (
 func (h *handler) call(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message, modern bool) (tool.Bytes, *jsonrpc.Error) {
 	params := tool.OneOf(m.Params.Join())
 	var spans [5]jsonrpc.Span
-	if err := jsonrpc.Members(params, callKeys, spans[:]); err != nil {
+	if err := jsonrpc.OwnMembers(params, callKeys, spans[:]); err != nil {
 		return nil, invalid(modern, "params of tools/call: %v", err)
 	}
 	name, ok := jsonrpc.String(spans[0].In(params).Join())

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -37,7 +38,17 @@ func (s Span) In(b tool.Bytes) tool.Bytes {
 // There may be at most 16 keys, each of at most 10 letters (or longer where no
 // escaped spelling needs to be recognised).
 func Members(b tool.Bytes, keys []string, spans []Span) error {
-	s := scanner{keys: keys}
+	return (&scanner{keys: keys}).members(b, spans)
+}
+
+// OwnMembers is Members for an object that a server will read after somebody has
+// decided about it: it also reports a member whose name is one of the keys but for
+// its case, for there are readers that take it for that key.
+func OwnMembers(b tool.Bytes, keys []string, spans []Span) error {
+	return (&scanner{keys: keys, strict: true}).members(b, spans)
+}
+
+func (s *scanner) members(b tool.Bytes, spans []Span) error {
 	for _, p := range b {
 		if err := s.feed(p); err != nil {
 			return err
@@ -46,7 +57,7 @@ func Members(b tool.Bytes, keys []string, spans []Span) error {
 	if err := s.finish(); err != nil {
 		return err
 	}
-	copy(spans, s.spans[:len(keys)])
+	copy(spans, s.spans[:len(s.keys)])
 	return nil
 }
 
@@ -85,6 +96,9 @@ type scanner struct {
 	// even where the text itself is dropped for its length.
 	capture bool
 	scalar  []byte
+
+	strict bool   // members that are nearly keys are mistakes
+	nearly string // one that was found
 }
 
 // maxCapture bounds the scalar that is kept.
@@ -315,6 +329,9 @@ func (s *scanner) closeString(end int) error {
 		return nil
 	}
 	s.member = s.lookup()
+	if s.nearly != "" {
+		return fmt.Errorf("member %q is written in another case", s.nearly)
+	}
 	if s.member >= 0 && s.spans[s.member].Found() {
 		return fmt.Errorf("member %q stands twice", s.keys[s.member])
 	}
@@ -333,6 +350,9 @@ func (s *scanner) lookup() int {
 	for i, k := range s.keys {
 		if string(key) == k {
 			return i
+		}
+		if s.strict && strings.EqualFold(string(key), k) {
+			s.nearly = k
 		}
 	}
 	return -1

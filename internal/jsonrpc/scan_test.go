@@ -134,3 +134,26 @@ func BenchmarkParse(b *testing.B) {
 		})
 	}
 }
+
+// TestOwnMembers: a name in another case is refused, whether or not the right one
+// stands beside it, for some readers take the one for the other.
+func TestOwnMembers(t *testing.T) {
+	keys := []string{"name", "arguments"}
+	for in, ok := range map[string]bool{
+		`{"name":"a","arguments":{"Arguments":1},"x":{"Name":1}}`: true,
+		`{"name":"a","arguments":{},"Arguments":{}}`:              false,
+		`{"name":"a","ARGUMENTS":{}}`:                             false,
+		`{"name":"a","argument\u017f":{}}`:                        false,
+		`{"n\u0041me":"b","name":"a"}`:                            false,
+		`{"name":"a","args":{}}`:                                  true,
+		`{"name":"a","name":"b"}`:                                 false,
+	} {
+		var spans [2]jsonrpc.Span
+		if err := jsonrpc.OwnMembers(tool.OneOf([]byte(in)), keys, spans[:]); (err == nil) != ok {
+			t.Errorf("%s: error is %v", in, err)
+		}
+		if err := jsonrpc.Members(tool.OneOf([]byte(in)), keys, spans[:]); err != nil && in != `{"name":"a","name":"b"}` {
+			t.Errorf("%s is refused where nobody decides: %v", in, err)
+		}
+	}
+}
