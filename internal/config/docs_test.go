@@ -68,6 +68,7 @@ func TestManualKeys(t *testing.T) {
 		"Redaction":     "version: 1\npolicy: {redact: {" + unknown + "}}\n",
 		"Store":         "version: 1\nstore: {" + unknown + "}\n",
 		"Skills":        "version: 1\nskills: {" + unknown + "}\n",
+		"Definitions":   "version: 1\npolicy: {definitions: {" + unknown + "}}\n",
 		"Policy":        "version: 1\npolicy: {" + unknown + "}\n",
 		"Approvals":     "version: 1\npolicy: {approvals: {" + unknown + "}}\n",
 		"Limits":        "version: 1\npolicy: {limits: [{per: all, calls: 1, " + unknown + "}]}\n",
