@@ -40,3 +40,45 @@ func TestMisspeltServerDoesNotLeadAroundTheBlacklist(t *testing.T) {
 		t.Errorf("%q: %s", res.Kind, res.Text())
 	}
 }
+
+// TestReloadTakesRedaction: what is hidden follows the configuration, also in the
+// definitions of servers that go on.
+func TestReloadTakesRedaction(t *testing.T) {
+	const secret = "not-a-real-key-000"
+	tool1 := `{"name":"shown","description":"Shows ` + secret + `, EMP-123456 and password=hunter22.","inputSchema":{"type":"object"}}`
+	server := entry(t, "s", upstreamtest.Script{Extra: []string{tool1}}, "")
+	server = strings.Replace(server, "{command", "{idle_timeout: 10m, command", 1)
+	server = strings.Replace(server, `"GORACE"`, `"API_KEY":"`+secret+`","GORACE"`, 1)
+	config := func(redact string) string {
+		return "version: 1\npolicy: {mode: bypass" + redact + "}\nservers:\n" + server
+	}
+	g, rewrite := reloadable(t, config(""))
+	check := func(step, description, result string) {
+		t.Helper()
+		listing, err := g.Tools(t.Context(), tenon.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tl := range listing.Servers[0].Tools {
+			if tl.Name == "shown" && (!strings.Contains(tl.Description, description) || !strings.Contains(string(tl.Raw), description)) {
+				t.Errorf("%s: %s", step, tl.Raw)
+			}
+		}
+		if got := ask(t, g, "s", "echo", `{"text":"`+secret+` EMP-123456 password=hunter22"}`); !strings.Contains(got, result) {
+			t.Errorf("%s: %s, want %s", step, got, result)
+		}
+	}
+	check("without", "Shows "+secret, secret+" EMP-123456 password=hunter22")
+	for _, step := range []struct{ name, redact, description, result string }{
+		{"on", ", redact: true", "Shows •••, EMP-123456 and password=hunter22", "••• EMP-123456 password=•••"},
+		{"patterns", `, redact: {patterns: [{name: staff, pattern: "EMP-[0-9]{6}"}]}`, "Shows •••, EMP-123456", "••• ••• password=•••"},
+		{"disabled", `, redact: {enabled: false, patterns: [{name: staff, pattern: "EMP-[0-9]{6}"}]}`, "Shows " + secret, secret + " EMP-123456"},
+		{"off", "", "Shows " + secret, secret + " EMP-123456 password=hunter22"},
+	} {
+		rewrite(config(step.redact))
+		if done, err := g.Reload(t.Context()); err != nil || !done.Changed || len(done.Replaced) > 0 {
+			t.Fatalf("%s: %+v %v", step.name, done, err)
+		}
+		check(step.name, step.description, step.result)
+	}
+}
