@@ -43,6 +43,9 @@ func TestMain(m *testing.M) {
 //	crash                     kills what serve started
 //	asked N                   waits until N calls wait for a person; $ID is the newest
 //	leaky-http                starts the server of leaky over HTTP, at $LEAKY_URL
+//	until CODE COMMAND ARGS…  runs a command until it exits with this code, for 2 s
+//	status CODE METHOD PATH FILE  sends a request to $URL with the credential of a
+//	                          file, or none, and wants this status
 //	hides WHERE…              wants no planted secret there: see leaky_test.go
 //
 // The commands words and listed are tool servers: see words_test.go and
@@ -56,6 +59,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exits, "serve": serve, "stop": stop, "logged": logged, "hup": hup, "request": request, "talk": talk, "json": jsonValue,
 			"crash": crash, "asked": asked,
+			"until": until, "status": status,
 			"leaky-http": leakyHTTP, "hides": hides,
 		},
 		Setup: func(env *testscript.Env) error {

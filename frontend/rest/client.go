@@ -284,6 +284,9 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (*h
 		return nil, &tool.Error{Kind: tool.Unavailable, Text: fmt.Sprintf("%s answered %s, as no gateway does. Is it another server?", c.base, res.Status)}
 	}
 	e.status = res.StatusCode
+	if e.status == http.StatusUnauthorized && c.token.Reveal() == "" {
+		e.Text += "; the command line takes it from $TENON_TOKEN or --token-file"
+	}
 	return nil, &e
 }
 
