@@ -185,7 +185,7 @@ func (s sections) template(o *object, n *source.Node) tool.Secret {
 		o.fail(n, "arguments wants a map of names, and holds "+n.Kind.String(), `such as {uri: "${arguments.url}"}`)
 		return tool.Secret{}
 	}
-	ex := &interpolate.Expander{Lookup: s.lookup, Sources: s.sources(s.doc.dir()), Found: s.hide}
+	ex := &interpolate.Expander{Lookup: s.lookup, Sources: elsewhere{s.loader, s.doc.dir()}.sources(), Found: s.hide}
 	return tool.NewSecret(n.JSON(func(n *source.Node) string {
 		var b strings.Builder
 		literal := func(text string) {

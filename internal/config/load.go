@@ -77,11 +77,11 @@ func (l *loader) warn(at *source.Node, text, hint string) {
 // expander returns what puts the environment into the texts of e, or of a
 // section where e is nil.
 func (l *loader) expander(e *entry) *interpolate.Expander {
-	x := &interpolate.Expander{Lookup: l.lookup, Sources: l.sources(l.cfg.Dir)}
+	x := &interpolate.Expander{Lookup: l.lookup, Sources: elsewhere{l, l.cfg.Dir}.sources()}
 	if e == nil {
 		return x // an address to listen on is to be seen
 	}
-	x.Sources = l.sources(e.dir)
+	x.Sources = elsewhere{l, e.dir}.sources()
 	x.Found = func(name, value string) {
 		l.hide(name, value)
 		if !slices.Contains(e.server.hidden, value) {

@@ -52,7 +52,7 @@ type outside struct {
 }
 
 // vaultSection reads `secrets:`. It comes before all that may use it.
-func (s sections) vaultSection(o *object) {
+func (s guards) vaultSection(o *object) {
 	n := o.key("secrets")
 	if n == nil {
 		return
@@ -91,11 +91,17 @@ func (s sections) vaultSection(o *object) {
 	s.vaultMistakes = (*o.to)[before:]
 }
 
-// sources are where expressions take values from, beside the environment. Relative
-// paths start from dir.
-func (l *loader) sources(dir string) map[string]interpolate.Source {
+// elsewhere reads secrets for expressions. Relative paths start from dir.
+type elsewhere struct {
+	*loader
+
+	dir string
+}
+
+// sources are where expressions take values from, beside the environment.
+func (l elsewhere) sources() map[string]interpolate.Source {
 	return map[string]interpolate.Source{
-		"file":    func(path string) (string, string, string) { return l.secret(l.fromFile(dir, path)) },
+		"file":    func(path string) (string, string, string) { return l.secret(l.fromFile(path)) },
 		"keyring": func(name string) (string, string, string) { return l.secret(l.fromKeyring(name)) },
 		"secret":  func(name string) (string, string, string) { return l.secret(l.fromVault(name)) },
 	}
@@ -103,7 +109,7 @@ func (l *loader) sources(dir string) map[string]interpolate.Source {
 
 // secret remembers a value as a secret, and turns an error into what people are
 // told.
-func (l *loader) secret(value string, err error) (text, wrong, hint string) {
+func (l elsewhere) secret(value string, err error) (text, wrong, hint string) {
 	if e, ok := errors.AsType[*secrets.Error](err); ok {
 		return "", e.Text, e.Hint
 	}
@@ -115,11 +121,11 @@ func (l *loader) secret(value string, err error) (text, wrong, hint string) {
 }
 
 // fromFile reads a file that holds a secret. A last line end is not part of it.
-func (l *loader) fromFile(dir, path string) (string, error) {
+func (l elsewhere) fromFile(path string) (string, error) {
 	if path == "" {
 		return "", &secrets.Error{Text: "${file:…} wants the path of a file", Hint: "such as ${file:/run/secrets/token}"}
 	}
-	path = under(dir, l.home(path))
+	path = under(l.dir, l.home(path))
 	l.note(path)
 	data, open, err := secrets.ReadFile(path)
 	if err != nil {
@@ -137,7 +143,7 @@ func (l *loader) fromFile(dir, path string) (string, error) {
 }
 
 // fromKeyring asks the keyring of the user.
-func (l *loader) fromKeyring(name string) (string, error) {
+func (l elsewhere) fromKeyring(name string) (string, error) {
 	service, account, ok := strings.Cut(name, "/")
 	if !ok || service == "" || account == "" {
 		return "", &secrets.Error{Text: "${keyring:…} wants a service and an account", Hint: "such as ${keyring:github/ann}"}
@@ -160,7 +166,7 @@ func (l *loader) fromKeyring(name string) (string, error) {
 }
 
 // fromVault looks a secret up in the encrypted file.
-func (l *loader) fromVault(name string) (string, error) {
+func (l elsewhere) fromVault(name string) (string, error) {
 	switch {
 	case !secrets.IsName(name):
 		return "", &secrets.Error{Text: "${secret:…} wants the name of a secret", Hint: "letters, digits and _"}
@@ -194,14 +200,14 @@ func (l *loader) fromVault(name string) (string, error) {
 }
 
 // home replaces a leading ~ by the user's folder.
-func (l *loader) home(path string) string {
+func (f *files) home(path string) string {
 	rest, ok := strings.CutPrefix(path, "~")
 	if !ok || rest != "" && rest[0] != '/' && rest[0] != filepath.Separator {
 		return path
 	}
-	home, _ := l.lookup("HOME")
+	home, _ := f.lookup("HOME")
 	if home == "" && runtime.GOOS == "windows" {
-		home, _ = l.lookup("USERPROFILE")
+		home, _ = f.lookup("USERPROFILE")
 	}
 	if home == "" {
 		return path
@@ -210,13 +216,13 @@ func (l *loader) home(path string) string {
 }
 
 // identity returns where the identity is unless the configuration says so.
-func (l *loader) identity() string {
-	dir, _ := l.lookup("XDG_CONFIG_HOME")
+func (f *files) identity() string {
+	dir, _ := f.lookup("XDG_CONFIG_HOME")
 	if runtime.GOOS == "windows" {
-		dir, _ = l.lookup("APPDATA")
+		dir, _ = f.lookup("APPDATA")
 	}
 	if !filepath.IsAbs(dir) {
-		dir = l.home("~/.config")
+		dir = f.home("~/.config")
 	}
 	return filepath.Join(dir, "tenon", "identity.txt")
 }

@@ -32,7 +32,7 @@ func (s sections) read() {
 	o := newObject(s.doc.root, s.expander(nil), &s.mistakes)
 	s.version(o)
 	if len(s.stack) == 1 {
-		s.vaultSection(o)
+		guards{s}.vaultSection(o)
 	}
 	if s.vaultOnly {
 		return

@@ -49,7 +49,7 @@ func newAutomaton(rules []*rule) *automaton {
 		for i := range len(r.anchor) {
 			at := s + a.class[r.anchor[i]]
 			if a.next[at] == 0 {
-				a.next[at] = uint32(len(a.next)) //nolint:gosec // bounded by the size of a configuration
+				a.next[at] = uint32(len(a.next))
 				a.next = append(a.next, make([]uint32, a.width)...)
 			}
 			s = a.next[at]

@@ -14,15 +14,16 @@ type token struct {
 
 const longToken = 4096
 
-// tokens are the forms that are known. The order is that of the alphabet of their makers.
-func tokens() []token {
-	dots := func(c int) bool { return isURL64(c) || c == '.' }
+// tokens are the forms that are known, in the order of their makers.
+func tokens() []token { return append(tokensToL(), tokensFromM()...) }
+
+func tokensToL() []token {
 	return []token{
 		{prefix: "AGE-SECRET-KEY-1", in: isAlnum, min: 50, max: 62},
 		{prefix: "AGE-SECRET-KEY-PQ-1", in: isAlnum, min: 50},
-		{prefix: "sk-ant-", in: isURL64, min: 20},                                           // Anthropic
-		{prefix: "ATATT3", in: func(c int) bool { return isURL64(c) || c == '=' }, min: 60}, // Atlassian
-		{prefix: "ATCTT3", in: func(c int) bool { return isURL64(c) || c == '=' }, min: 60},
+		{prefix: "sk-ant-", in: isURL64, min: 20}, // Anthropic
+		{prefix: "ATATT3", in: isPadded, min: 60}, // Atlassian
+		{prefix: "ATCTT3", in: isPadded, min: 60},
 		{prefix: "AKIA", in: isBase32, min: 16, max: 16, glued: true}, // AWS
 		{prefix: "ASIA", in: isBase32, min: 16, max: 16, glued: true},
 		{prefix: "ABSK", in: is64, min: 100, glued: true},
@@ -34,19 +35,19 @@ func tokens() []token {
 		{prefix: "dor_v1_", in: isHex, min: 64, max: 64},
 		{prefix: "dckr_pat_", in: isURL64, min: 20},
 		{prefix: "dckr_oat_", in: isURL64, min: 20},
-		{prefix: "dp.pt.", in: isAlnum, min: 40}, // Doppler
-		{prefix: "dt0c01.", in: dots, min: 60},   // Dynatrace
-		{prefix: "figd_", in: isURL64, min: 36},  // Figma
-		{prefix: "FlyV1 fm2_", in: func(c int) bool { return is64(c) || c == '=' || c == ',' }, min: 60},
+		{prefix: "dp.pt.", in: isAlnum, min: 40},   // Doppler
+		{prefix: "dt0c01.", in: isDotted, min: 60}, // Dynatrace
+		{prefix: "figd_", in: isURL64, min: 36},    // Figma
+		{prefix: "FlyV1 fm2_", in: func(c int) bool { return isPadded(c) || c == ',' }, min: 60},
 		{prefix: "ghp_", in: isAlnum, min: 36, max: 255}, // GitHub
 		{prefix: "gho_", in: isAlnum, min: 36, max: 255},
 		{prefix: "ghu_", in: isAlnum, min: 36, max: 255},
-		{prefix: "ghs_", in: dots, min: 36, max: 1024},
+		{prefix: "ghs_", in: isDotted, min: 36, max: 1024},
 		{prefix: "ghr_", in: isAlnum, min: 36, max: 255},
 		{prefix: "github_pat_", in: isWord, min: 40},
-		{prefix: "glpat-", in: dots, min: 20}, // GitLab
+		{prefix: "glpat-", in: isDotted, min: 20}, // GitLab
 		{prefix: "gldt-", in: isURL64, min: 20},
-		{prefix: "glrt-", in: dots, min: 20},
+		{prefix: "glrt-", in: isDotted, min: 20},
 		{prefix: "glcbt-", in: isURL64, min: 20},
 		{prefix: "glptt-", in: isURL64, min: 20},
 		{prefix: "glagent-", in: isURL64, min: 40},
@@ -55,7 +56,7 @@ func tokens() []token {
 		{prefix: "GOCSPX-", in: isURL64, min: 24},
 		{prefix: "ya29.", in: isURL64, min: 30, glued: true},
 		{prefix: "glsa_", in: isWord, min: 32}, // Grafana
-		{prefix: "glc_", in: func(c int) bool { return is64(c) || c == '=' }, min: 40},
+		{prefix: "glc_", in: isPadded, min: 40},
 		{prefix: "gsk_", in: isAlnum, min: 40, mixed: true}, // Groq
 		{prefix: "hvs.", in: isURL64, min: 24},              // HashiCorp
 		{prefix: "hvb.", in: isURL64, min: 24},
@@ -63,9 +64,14 @@ func tokens() []token {
 		{prefix: "hf_", in: isAlnum, min: 30, max: 40}, // Hugging Face
 		{prefix: "api_org_", in: isAlnum, min: 30, max: 40},
 		{prefix: "lin_api_", in: isAlnum, min: 32}, // Linear
-		{prefix: "nfp_", in: isAlnum, min: 36},     // Netlify
-		{prefix: "NRAK-", in: isAlnum, min: 27},    // New Relic
-		{prefix: "ntn_", in: isAlnum, min: 40},     // Notion
+	}
+}
+
+func tokensFromM() []token {
+	return []token{
+		{prefix: "nfp_", in: isAlnum, min: 36},  // Netlify
+		{prefix: "NRAK-", in: isAlnum, min: 27}, // New Relic
+		{prefix: "ntn_", in: isAlnum, min: 40},  // Notion
 		{prefix: "npm_", in: isAlnum, min: 36, max: 36},
 		{prefix: "oy2", in: isAlnum, min: 43, max: 43, mixed: true}, // NuGet
 		{prefix: "sk-proj-", in: isURL64, min: 20},                  // OpenAI
@@ -74,14 +80,14 @@ func tokens() []token {
 		{prefix: "sk-or-v1-", in: isHex, min: 40}, // OpenRouter
 		{prefix: "sk-", in: isAlnum, min: 32, mixed: true},
 		{prefix: "pplx-", in: isAlnum, min: 40},       // Perplexity
-		{prefix: "pscale_", in: dots, min: 36},        // PlanetScale
+		{prefix: "pscale_", in: isDotted, min: 36},    // PlanetScale
 		{prefix: "PMAK-", in: isURL64, min: 40},       // Postman
 		{prefix: "pul-", in: isHex, min: 40, max: 40}, // Pulumi
 		{prefix: "pypi-", in: isURL64, min: 60},
 		{prefix: "r8_", in: isAlnum, min: 37, max: 40}, // Replicate
 		{prefix: "rubygems_", in: isHex, min: 48, max: 48},
-		{prefix: "SG.", in: dots, min: 60, max: 80, mixed: true},                                      // SendGrid
-		{prefix: "sntrys_", in: func(c int) bool { return is64(c) || c == '=' || c == '_' }, min: 40}, // Sentry
+		{prefix: "SG.", in: isDotted, min: 60, max: 80, mixed: true}, // SendGrid
+		{prefix: "sntrys_", in: isPadded, min: 40},                   // Sentry
 		{prefix: "sntryu_", in: isHex, min: 40},
 		{prefix: "shpat_", in: isHex, min: 32, max: 40}, // Shopify
 		{prefix: "shpss_", in: isHex, min: 32, max: 40},
@@ -92,7 +98,7 @@ func tokens() []token {
 		{prefix: "xoxa-", in: isURL64, min: 20},
 		{prefix: "xoxr-", in: isURL64, min: 20},
 		{prefix: "xoxs-", in: isURL64, min: 20},
-		{prefix: "xoxe", in: dots, min: 20, mixed: true},
+		{prefix: "xoxe", in: isDotted, min: 20, mixed: true},
 		{prefix: "xapp-", in: isURL64, min: 20, mixed: true},
 		{prefix: "hooks.slack.com/services/T", in: func(c int) bool { return isAlnum(c) || c == '/' }, min: 30},
 		{prefix: "discord.com/api/webhooks/", in: func(c int) bool { return isURL64(c) || c == '/' }, min: 60}, // Discord
@@ -102,7 +108,7 @@ func tokens() []token {
 		{prefix: "sk_test_", in: isAlnum, min: 16},
 		{prefix: "rk_live_", in: isAlnum, min: 16},
 		{prefix: "rk_test_", in: isAlnum, min: 16},
-		{prefix: "whsec_", in: func(c int) bool { return is64(c) || c == '=' }, min: 24},
+		{prefix: "whsec_", in: isPadded, min: 24},
 		{prefix: "sbp_", in: isHex, min: 40, max: 40}, // Supabase
 		{prefix: "sb_secret_", in: isURL64, min: 20},
 		{prefix: "tskey-", in: isURL64, min: 20},                              // Tailscale
@@ -111,6 +117,12 @@ func tokens() []token {
 		{prefix: "xai-", in: isAlnum, min: 60},
 	}
 }
+
+// isDotted reports whether a key of parts with dots between them has the byte.
+func isDotted(c int) bool { return isURL64(c) || c == '.' }
+
+// isPadded reports whether base64 of any kind has the byte, its padding included.
+func isPadded(c int) bool { return is64(c) || isURL64(c) || c == '=' }
 
 func isBase32(c int) bool { return isUpper(c) || c >= '2' && c <= '7' }
 
