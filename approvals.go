@@ -98,7 +98,7 @@ func (a *Approvals) configure(before, now *config.Config) {
 	}
 	var hook *approval.Webhook
 	if cfg.Webhook != nil {
-		hook = approval.NewWebhook(approval.WebhookOptions{URL: cfg.Webhook.URL, Secret: cfg.Webhook.Secret, Logger: a.g.log})
+		hook = approval.NewWebhook(a.g.closing, approval.WebhookOptions{URL: cfg.Webhook.URL, Secret: cfg.Webhook.Secret, Logger: a.g.log})
 	}
 	if old := a.hook.Swap(hook); old != nil {
 		_ = old.Close() // it never fails

@@ -34,7 +34,7 @@ func approvalsCommand(a *app) *cobra.Command {
 		Example: "  tenon approvals\n  tenon approvals approve apv_1k1… --reason 'old data'\n  tenon approvals watch",
 		Args:    knownCommand,
 		RunE: a.decider(func(ctx context.Context, c *rest.Client, _ []string) error {
-			items, err := c.Approvals(ctx, recent, limit)
+			items, err := c.Approvals().List(ctx, recent, limit)
 			if err != nil {
 				return err
 			}
@@ -68,7 +68,7 @@ func showCommand(a *app) *cobra.Command {
 		Short: "Show one, with all its arguments",
 		Args:  exactly("ID"),
 		RunE: a.decider(func(ctx context.Context, c *rest.Client, args []string) error {
-			p, err := c.Approval(ctx, args[0])
+			p, err := c.Approvals().Get(ctx, args[0])
 			if err != nil {
 				return err
 			}
@@ -148,7 +148,7 @@ func denyCommand(a *app) *cobra.Command {
 
 // settle decides one and tells what it is now.
 func (a *app) settle(ctx context.Context, c *rest.Client, id string, v tool.Verdict) error {
-	p, err := c.Decide(ctx, id, v)
+	p, err := c.Approvals().Decide(ctx, id, v)
 	if err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (w *watching) run(ctx context.Context) error {
 	came := make(chan news)
 	wg.Go(func() {
 		defer close(came)
-		for p, err := range w.c.WatchApprovals(ctx) {
+		for p, err := range w.c.Approvals().Watch(ctx) {
 			select {
 			case came <- news{p, err}:
 			case <-ctx.Done():
@@ -339,7 +339,7 @@ func (w *watching) answer(ctx context.Context, line string) {
 		return
 	}
 	p := w.queue[0]
-	if _, err := w.c.Decide(ctx, p.ID, v); err != nil {
+	if _, err := w.c.Approvals().Decide(ctx, p.ID, v); err != nil {
 		w.note("error: %v", err)
 	}
 	if i := w.index(p.ID); i >= 0 {

@@ -21,8 +21,11 @@ type approvalList struct {
 
 const maxApprovals = 200
 
-// approvals lists those that wait, or the last ones.
-func (a *api) approvals(r *http.Request, _ tool.Caller) (response, error) {
+// approvals is the part of the API for the person who is asked.
+type approvals struct{ gw *tenon.Gateway }
+
+// list gives those that wait, or the last ones.
+func (a approvals) list(r *http.Request, _ tool.Caller) (response, error) {
 	q, err := query(r, "status", "limit")
 	if err != nil {
 		return response{}, err
@@ -50,7 +53,7 @@ func (a *api) approvals(r *http.Request, _ tool.Caller) (response, error) {
 	return response{contentType: typeJSON, body: b}, err
 }
 
-func (a *api) approval(r *http.Request, _ tool.Caller) (response, error) {
+func (a approvals) get(r *http.Request, _ tool.Caller) (response, error) {
 	if _, err := query(r); err != nil {
 		return response{}, err
 	}
@@ -63,7 +66,7 @@ func (a *api) approval(r *http.Request, _ tool.Caller) (response, error) {
 }
 
 // decide takes what a person said.
-func (a *api) decide(r *http.Request, caller tool.Caller) (response, error) {
+func (a approvals) decide(r *http.Request, caller tool.Caller) (response, error) {
 	body, err := readBody(r)
 	if err != nil {
 		return response{}, err
@@ -148,33 +151,39 @@ func decodeVerdict(body []byte) (tool.Verdict, error) {
 	return v, nil
 }
 
-// Approvals returns the approvals that wait, or with recent the last ones, newest
-// first. It needs an approver's credential, as all about approvals does.
-func (c *Client) Approvals(ctx context.Context, recent bool, limit int) ([]tool.Approval, error) {
+// Approvals is the part of a Client for the person who is asked. All of it needs an
+// approver's credential.
+type Approvals struct{ c *Client }
+
+// Approvals returns the approvals of the gateway.
+func (c *Client) Approvals() Approvals { return Approvals{c} }
+
+// List returns those that wait, or with recent the last ones, newest first.
+func (p Approvals) List(ctx context.Context, recent bool, limit int) ([]tool.Approval, error) {
 	q := url.Values{"limit": {strconv.Itoa(limit)}}
 	if recent {
 		q.Set("status", "recent")
 	}
 	var out approvalList
-	err := c.get(ctx, "/approvals", q, &out)
+	err := p.c.get(ctx, "/approvals", q, &out)
 	return out.Items, err
 }
 
-// Approval returns one approval.
-func (c *Client) Approval(ctx context.Context, id string) (tool.Approval, error) {
+// Get returns one.
+func (p Approvals) Get(ctx context.Context, id string) (tool.Approval, error) {
 	var out tool.Approval
-	err := c.get(ctx, "/approvals/"+url.PathEscape(id), nil, &out)
+	err := p.c.get(ctx, "/approvals/"+url.PathEscape(id), nil, &out)
 	return out, err
 }
 
-// Decide decides an approval that waits. The gateway knows by the credential who does.
-func (c *Client) Decide(ctx context.Context, id string, v tool.Verdict) (tool.Approval, error) {
+// Decide decides one that waits. The gateway knows by the credential who does.
+func (p Approvals) Decide(ctx context.Context, id string, v tool.Verdict) (tool.Approval, error) {
 	in := verdict{Decision: "denied", Reason: v.Why}
 	if v.Approved {
 		in.Decision, in.Scope, in.Pattern = "approved", v.Scope, v.Pattern
 	}
 	var out tool.Approval
-	err := c.post(ctx, "/approvals/"+url.PathEscape(id)+"/decide", in, &out)
+	err := p.c.post(ctx, "/approvals/"+url.PathEscape(id)+"/decide", in, &out)
 	return out, err
 }
 

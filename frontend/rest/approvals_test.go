@@ -155,21 +155,21 @@ func TestClientDecides(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	all, err := c.Approvals(t.Context(), false, 10)
+	all, err := c.Approvals().List(t.Context(), false, 10)
 	if err != nil || len(all) != 1 || all[0].ID != p.ID {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if one, err := c.Approval(t.Context(), p.ID); err != nil || one.Hash != p.Hash {
+	if one, err := c.Approvals().Get(t.Context(), p.ID); err != nil || one.Hash != p.Hash {
 		t.Errorf("%+v, %v", one, err)
 	}
-	if done, err := c.Decide(t.Context(), p.ID, tool.Verdict{Why: "no"}); err != nil || done.Status != tool.ApprovalDenied || done.Why != "no" {
+	if done, err := c.Approvals().Decide(t.Context(), p.ID, tool.Verdict{Why: "no"}); err != nil || done.Status != tool.ApprovalDenied || done.Why != "no" {
 		t.Errorf("%+v, %v", done, err)
 	}
 	<-got
-	if recent, err := c.Approvals(t.Context(), true, 10); err != nil || len(recent) != 1 || recent[0].Status != tool.ApprovalDenied {
+	if recent, err := c.Approvals().List(t.Context(), true, 10); err != nil || len(recent) != 1 || recent[0].Status != tool.ApprovalDenied {
 		t.Errorf("%+v, %v", recent, err)
 	}
-	if _, err := c.Decide(t.Context(), p.ID, tool.Verdict{Approved: true}); tool.KindOf(err) != tool.Invalid {
+	if _, err := c.Approvals().Decide(t.Context(), p.ID, tool.Verdict{Approved: true}); tool.KindOf(err) != tool.Invalid {
 		t.Error(err)
 	}
 }

@@ -27,7 +27,7 @@ type event struct {
 
 // events gives the approvals that wait, and from then on each as it is asked for and
 // as it leaves pending.
-func (a *api) events(r *http.Request, _ tool.Caller) (response, error) {
+func (a approvals) events(r *http.Request, _ tool.Caller) (response, error) {
 	if _, err := query(r); err != nil {
 		return response{}, err
 	}
@@ -100,11 +100,11 @@ func stream(w http.ResponseWriter, events iter.Seq[event]) {
 // maxEvent bounds an event that a client takes: arguments are the longest part.
 const maxEvent = 4 << 20
 
-// WatchApprovals gives the approvals that wait, and from then on each as it is asked
+// Watch gives the approvals that wait, and from then on each as it is asked
 // for and as it leaves pending, until ctx or the gateway ends. An error is the last.
-func (c *Client) WatchApprovals(ctx context.Context) iter.Seq2[tool.Approval, error] {
+func (p Approvals) Watch(ctx context.Context) iter.Seq2[tool.Approval, error] {
 	return func(yield func(tool.Approval, error) bool) {
-		res, err := c.send(ctx, http.MethodGet, "/events", nil)
+		res, err := p.c.send(ctx, http.MethodGet, "/events", nil)
 		if err != nil {
 			yield(tool.Approval{}, err)
 			return
@@ -117,17 +117,17 @@ func (c *Client) WatchApprovals(ctx context.Context) iter.Seq2[tool.Approval, er
 			if !ok {
 				continue
 			}
-			var p tool.Approval
-			if err := c.decode(data, &p); err != nil {
-				yield(p, err)
+			var a tool.Approval
+			if err := p.c.decode(data, &a); err != nil {
+				yield(a, err)
 				return
 			}
-			if !yield(p, nil) {
+			if !yield(a, nil) {
 				return
 			}
 		}
 		if err := lines.Err(); err != nil && ctx.Err() == nil {
-			yield(tool.Approval{}, c.lost(http.MethodGet, err))
+			yield(tool.Approval{}, p.c.lost(http.MethodGet, err))
 		}
 	}
 }

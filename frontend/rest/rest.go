@@ -121,6 +121,7 @@ type operation struct {
 }
 
 func (a *api) operations() []operation {
+	person := approvals{a.gw}
 	return []operation{
 		{http.MethodGet, "/servers", a.servers, ""},
 		{http.MethodGet, "/tools", a.tools, ""},
@@ -137,10 +138,10 @@ func (a *api) operations() []operation {
 		{http.MethodGet, "/stops", a.stops, needsApprover},
 		{http.MethodPost, "/stops", a.stop, needsApprover},
 		{http.MethodPost, "/stops/resume", a.resume, needsApprover},
-		{http.MethodGet, "/approvals", a.approvals, needsApprover},
-		{http.MethodGet, "/approvals/{id}", a.approval, needsApprover},
-		{http.MethodPost, "/approvals/{id}/decide", a.decide, needsApprover},
-		{http.MethodGet, "/events", a.events, needsApprover},
+		{http.MethodGet, "/approvals", person.list, needsApprover},
+		{http.MethodGet, "/approvals/{id}", person.get, needsApprover},
+		{http.MethodPost, "/approvals/{id}/decide", person.decide, needsApprover},
+		{http.MethodGet, "/events", person.events, needsApprover},
 		{http.MethodGet, "/openapi.json", a.openapi, needsNothing},
 	}
 }

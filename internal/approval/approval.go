@@ -100,9 +100,17 @@ func isKey(claim string) bool { return strings.HasPrefix(claim, "key:") }
 
 // A Broker holds the questions that wait. It is safe for concurrent use. Close it.
 type Broker struct {
-	o     Options
-	stop  chan struct{} // closed by Close
-	tasks sync.WaitGroup
+	table
+	stop   chan struct{} // closed by Close
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+// A table holds the questions, and what was granted.
+type table struct {
+	o       Options
+	expired func(*question) // ends one whose time has passed
+	tasks   sync.WaitGroup
 
 	mu     sync.Mutex
 	closed bool
@@ -124,8 +132,13 @@ type question struct {
 	settled   chan struct{} // closed when it has left pending
 	turn      chan struct{} // has room for the one who settles it
 
-	a         tool.Approval
-	err       error  // why it could not be stored
+	a   tool.Approval
+	err error // why it could not be stored
+	waits
+}
+
+// waits is who waits for a question, and what they did with it.
+type waits struct {
 	waiting   int    // calls that wait for it, and batches whose calls will
 	reserved  int    // of these, batches
 	asking    bool   // the caller's own person is asked
@@ -147,7 +160,9 @@ func New(ctx context.Context, o Options) (*Broker, error) {
 		o.Notify = func(tool.Approval) {}
 	}
 	o.Timeout, o.MaxPending = cmp.Or(o.Timeout, DefaultTimeout), cmp.Or(o.MaxPending, DefaultMaxPending)
-	b := &Broker{o: o, stop: make(chan struct{}), asked: map[string]*question{}}
+	b := &Broker{table: table{o: o, asked: map[string]*question{}}, stop: make(chan struct{})}
+	b.expired = b.expire
+	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	before, err := o.Store.OpenApprovals(ctx, b.now())
 	if err != nil {
 		return nil, fmt.Errorf("read open approvals: %w", err)
@@ -165,42 +180,42 @@ const maxSkew = time.Minute
 
 // restore takes an approval of before a restart. Nobody knows how much time has
 // really passed: it gets no more than it had when it was asked for.
-func (b *Broker) restore(a tool.Approval) {
-	left := min(a.ExpiresAt.Sub(b.now()), a.ExpiresAt.Sub(a.CreatedAt))
-	if left <= 0 || b.now().Before(a.CreatedAt.Add(-maxSkew)) {
+func (t *table) restore(a tool.Approval) {
+	left := min(a.ExpiresAt.Sub(t.now()), a.ExpiresAt.Sub(a.CreatedAt))
+	if left <= 0 || t.now().Before(a.CreatedAt.Add(-maxSkew)) {
 		return
 	}
-	p := b.newQuestion(a, left)
+	p := t.newQuestion(a, left)
 	p.caller, p.restored, p.open = a.Caller.Name, true, true
 	close(p.inserted)
 	if a.Status != tool.ApprovalPending {
 		close(p.settled)
 	}
-	b.asked[a.ID] = p
+	t.asked[a.ID] = p
 }
 
 // newQuestion returns the question of an approval; called with the lock held.
-func (b *Broker) newQuestion(a tool.Approval, left time.Duration) *question {
+func (t *table) newQuestion(a tool.Approval, left time.Duration) *question {
 	p := &question{
 		id: a.ID, a: a, deadline: time.Now().Add(left),
 		inserted: make(chan struct{}), settled: make(chan struct{}), turn: make(chan struct{}, 1),
 	}
-	b.tasks.Add(1)
+	t.tasks.Add(1)
 	p.timer = time.AfterFunc(left, func() {
-		defer b.tasks.Done()
-		b.expire(p)
+		defer t.tasks.Done()
+		t.expired(p)
 	})
 	return p
 }
 
 // Configure bounds questions anew from the next one on; 0 is the default.
-func (b *Broker) Configure(timeout time.Duration, maxPending int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.o.Timeout, b.o.MaxPending = cmp.Or(timeout, DefaultTimeout), cmp.Or(maxPending, DefaultMaxPending)
+func (t *table) Configure(timeout time.Duration, maxPending int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.o.Timeout, t.o.MaxPending = cmp.Or(timeout, DefaultTimeout), cmp.Or(maxPending, DefaultMaxPending)
 }
 
-func (b *Broker) now() time.Time { return b.o.Now().Round(0) }
+func (t *table) now() time.Time { return t.o.Now().Round(0) }
 
 // Close ends the waiting of all calls, whose questions stay open for the next start,
 // and waits for what is being stored.
@@ -215,13 +230,14 @@ func (b *Broker) Close() error {
 	}
 	b.mu.Unlock()
 	b.tasks.Wait()
+	b.cancel()
 	return nil
 }
 
 // disarm stops the timer of a question; called with the lock held.
-func (b *Broker) disarm(p *question) {
+func (t *table) disarm(p *question) {
 	if p.timer.Stop() {
-		b.tasks.Done()
+		t.tasks.Done()
 	}
 }
 
@@ -230,7 +246,7 @@ func (b *Broker) disarm(p *question) {
 // text is for the model; a *tool.Deferred in its chain leads to a question that stays
 // open.
 func (b *Broker) Ask(ctx context.Context, q Question) (tool.Approval, error) {
-	if err := b.prepare(&q); err != nil {
+	if err := q.prepare(b.o.Mask); err != nil {
 		return tool.Approval{}, err
 	}
 	for {
@@ -253,7 +269,7 @@ func (b *Broker) Ask(ctx context.Context, q Question) (tool.Approval, error) {
 // together. Whoever asks the same then finds it, decided perhaps. The function that it
 // returns must be called when the call has come, or will not: it may be nil.
 func (b *Broker) Reserve(ctx context.Context, q Question) (release func()) {
-	if b.prepare(&q) != nil {
+	if q.prepare(b.o.Mask) != nil {
 		return nil // the call itself will tell
 	}
 	p, err := b.join(ctx, &q, true)
@@ -302,12 +318,12 @@ func (b *Broker) await(ctx context.Context, p *question, q *Question) error {
 
 // mayAsk reports whether the person of q is to be asked: not where that of an equal
 // call is being asked.
-func (b *Broker) mayAsk(p *question, q *Question) (tool.Approval, bool) {
+func (t *table) mayAsk(p *question, q *Question) (tool.Approval, bool) {
 	if q.Person == nil {
 		return tool.Approval{}, false
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if p.asking || p.a.Status != tool.ApprovalPending {
 		return tool.Approval{}, false
 	}
@@ -367,7 +383,9 @@ func (b *Broker) take(ctx context.Context, p *question, q *Question) (a tool.App
 	case !first:
 		return a, wide || a.UsedBy == q.CallID, nil
 	}
-	ok, err := b.use(ctx, a.ID, q.CallID)
+	sctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	ok, err := b.o.Store.UseApproval(sctx, a.ID, q.CallID) // before it runs
 	switch {
 	case err != nil:
 		return a, false, &tool.Error{Kind: tool.Denied, Err: err, Text: "A person approved this call, and that could not be recorded, " +
@@ -384,9 +402,9 @@ func (b *Broker) take(ctx context.Context, p *question, q *Question) (a tool.App
 
 // hear tells the call of q what came of a question, and whether it is the first one
 // to run on it.
-func (b *Broker) hear(p *question, q *Question) (a tool.Approval, first bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (t *table) hear(p *question, q *Question) (a tool.Approval, first bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	p.waiting--
 	a = p.a
 	switch {
@@ -397,13 +415,6 @@ func (b *Broker) hear(p *question, q *Question) (a tool.Approval, first bool) {
 	case p.claimed == q.claim():
 		a.UsedBy = q.CallID // the same call again
 	}
-	b.tidy(p)
+	t.tidy(p)
 	return a, first
-}
-
-// use stores which call runs on an approval, before it does.
-func (b *Broker) use(ctx context.Context, id, call string) (bool, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-	defer cancel()
-	return b.o.Store.UseApproval(ctx, id, call)
 }

@@ -41,7 +41,7 @@ func (b *Broker) Decide(ctx context.Context, id string, v tool.Verdict) (tool.Ap
 	if a.Status != tool.ApprovalPending {
 		return a, decided(a)
 	}
-	g, err := b.grantOf(a, p, &v)
+	g, err := p.grantOf(a, &v, b.now())
 	if err != nil {
 		return a, err
 	}
@@ -87,7 +87,7 @@ func (b *Broker) decidedBefore(ctx context.Context, id string) (tool.Approval, e
 // expire ends a question whose time has passed.
 func (b *Broker) expire(p *question) {
 	<-p.inserted
-	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout) //nolint:forbidigo // the time ends it, no caller
+	ctx, cancel := context.WithTimeout(b.ctx, storeTimeout)
 	defer cancel()
 	_, _, _ = b.settle(ctx, p, func(a *tool.Approval) { a.Status = tool.ApprovalTimeout }, true) // in memory in any case
 	b.mu.Lock()
@@ -170,17 +170,17 @@ func (b *Broker) allow(ctx context.Context, g grant, a tool.Approval) {
 }
 
 // Pending returns the questions that wait, newest first, and at most limit of them.
-func (b *Broker) Pending(limit int) []tool.Approval {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (t *table) Pending(limit int) []tool.Approval {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	out := []tool.Approval{}
-	for _, p := range b.asked {
+	for _, p := range t.asked {
 		select {
 		case <-p.inserted:
 		default:
 			continue
 		}
-		if p.a.Status == tool.ApprovalPending && !b.over(p) {
+		if p.a.Status == tool.ApprovalPending && !t.over(p) {
 			out = append(out, p.a)
 		}
 	}
@@ -214,14 +214,14 @@ func (b *Broker) Get(ctx context.Context, id string) (tool.Approval, error) {
 
 // current returns an approval as it is now: one whose time passed while nobody could
 // write it down has expired.
-func (b *Broker) current(a tool.Approval) tool.Approval {
+func (t *table) current(a tool.Approval) tool.Approval {
 	if a.Status != tool.ApprovalPending {
 		return a
 	}
-	b.mu.Lock()
-	p := b.asked[a.ID]
-	b.mu.Unlock()
-	if p == nil || !b.now().Before(a.ExpiresAt) {
+	t.mu.Lock()
+	p := t.asked[a.ID]
+	t.mu.Unlock()
+	if p == nil || !t.now().Before(a.ExpiresAt) {
 		a.Status = tool.ApprovalTimeout
 	}
 	return a

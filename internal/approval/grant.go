@@ -64,13 +64,13 @@ func (g *grant) covers(c *call, args []byte) bool {
 
 // Granted reports whether a person has allowed calls like this one for its session,
 // and by which approval.
-func (b *Broker) Granted(q *Question) (id string, ok bool) {
+func (t *table) Granted(q *Question) (id string, ok bool) {
 	c := call{callerOf(q.Caller), q.Session, q.Tool.Server, q.Tool.Name, q.Rule}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := b.now()
-	for i := range b.grants {
-		if g := &b.grants[i]; !g.over(now) && g.covers(&c, q.Arguments) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.now()
+	for i := range t.grants {
+		if g := &t.grants[i]; !g.over(now) && g.covers(&c, q.Arguments) {
 			return g.id, true
 		}
 	}
@@ -78,24 +78,24 @@ func (b *Broker) Granted(q *Question) (id string, ok bool) {
 }
 
 // EndSession ends what was granted to a session of a caller.
-func (b *Broker) EndSession(caller tool.Caller, session string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.grants = slices.DeleteFunc(b.grants, func(g grant) bool {
+func (t *table) EndSession(caller tool.Caller, session string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.grants = slices.DeleteFunc(t.grants, func(g grant) bool {
 		return g.session == session && g.caller == callerOf(caller)
 	})
 }
 
 // grant remembers one; called with the lock held.
-func (b *Broker) grant(g grant) {
-	if b.forget(); len(b.grants) < maxGrants {
-		b.grants = append(b.grants, g)
+func (t *table) grant(g grant) {
+	if t.forget(); len(t.grants) < maxGrants {
+		t.grants = append(t.grants, g)
 	}
 }
 
 // grantOf checks a verdict about an approval, completes it, and returns what it grants
 // beyond one call, or nil.
-func (b *Broker) grantOf(a tool.Approval, p *question, v *tool.Verdict) (*grant, error) {
+func (p *question) grantOf(a tool.Approval, v *tool.Verdict, now time.Time) (*grant, error) {
 	if !v.Approved {
 		return nil, nil
 	}
@@ -120,7 +120,7 @@ func (b *Broker) grantOf(a tool.Approval, p *question, v *tool.Verdict) (*grant,
 	}
 	g := &grant{
 		call: call{p.caller, a.Session, a.Server, a.Tool, a.Rule}, id: a.ID,
-		until: b.now().Add(grantAge), deadline: time.Now().Add(grantAge),
+		until: now.Add(grantAge), deadline: time.Now().Add(grantAge),
 	}
 	if v.Scope == tool.ScopeSession {
 		return g, nil

@@ -33,15 +33,15 @@ func (b *Broker) join(ctx context.Context, q *Question, reserve bool) (*question
 }
 
 // enter returns the question of q, and whether it is new.
-func (b *Broker) enter(q *Question, reserve bool) (p *question, first bool, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
+func (t *table) enter(q *Question, reserve bool) (p *question, first bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
 		return nil, false, stopping("")
 	}
-	b.forget()
-	if p = b.find(q); p == nil {
-		if p, err = b.put(q); err != nil {
+	t.forget()
+	if p = t.find(q); p == nil {
+		if p, err = t.put(q); err != nil {
 			return nil, false, err
 		}
 		first = true
@@ -57,26 +57,26 @@ func (b *Broker) enter(q *Question, reserve bool) (p *question, first bool, err 
 }
 
 // put makes a question; called with the lock held.
-func (b *Broker) put(q *Question) (*question, error) {
+func (t *table) put(q *Question) (*question, error) {
 	pending := 0
-	for _, p := range b.asked {
+	for _, p := range t.asked {
 		if p.a.Status == tool.ApprovalPending {
 			pending++
 		}
 	}
-	if pending >= b.o.MaxPending {
+	if pending >= t.o.MaxPending {
 		return nil, &tool.Error{Kind: tool.Denied, Text: fmt.Sprintf("A person has to approve this call, and %d calls wait for that already, "+
 			"which is the limit. The call was not made. Wait for those, or go on without it.", pending)}
 	}
-	now := b.now()
-	p := b.newQuestion(tool.Approval{
-		ID: b.o.NewID(), Status: tool.ApprovalPending, CallID: q.CallID, Caller: q.Caller,
+	now := t.now()
+	p := t.newQuestion(tool.Approval{
+		ID: t.o.NewID(), Status: tool.ApprovalPending, CallID: q.CallID, Caller: q.Caller,
 		Session: q.Session, Task: q.Task, Skill: q.Skill, Server: q.Tool.Server, Tool: q.Tool.Name,
 		Arguments: []byte(q.shown), Hash: q.hash, Rule: q.Rule, Reason: clip(q.Reason, maxReason), Impact: q.impact,
-		CreatedAt: now, ExpiresAt: now.Add(b.o.Timeout),
-	}, b.o.Timeout)
+		CreatedAt: now, ExpiresAt: now.Add(t.o.Timeout),
+	}, t.o.Timeout)
 	p.caller, p.arguments = callerOf(q.Caller), q.Arguments
-	b.asked[p.a.ID] = p
+	t.asked[p.a.ID] = p
 	return p, nil
 }
 
@@ -101,18 +101,18 @@ func (b *Broker) insert(ctx context.Context, p *question) {
 }
 
 // find returns a question that q may join; called with the lock held.
-func (b *Broker) find(q *Question) *question {
+func (t *table) find(q *Question) *question {
 	var found *question
-	for _, p := range b.asked {
+	for _, p := range t.asked {
 		if !p.is(q) || p.abandoned || p.err != nil {
 			continue
 		}
 		var fits bool
 		switch p.a.Status {
 		case tool.ApprovalPending:
-			fits = !b.over(p)
+			fits = !t.over(p)
 		case tool.ApprovalApproved:
-			fits = (p.claimed == "" || p.claimed == q.claim()) && (p.reserved > 0 || !b.over(p))
+			fits = (p.claimed == "" || p.claimed == q.claim()) && (p.reserved > 0 || !t.over(p))
 		case tool.ApprovalDenied:
 			fits = !p.heard
 		case tool.ApprovalTimeout, tool.ApprovalCanceled:
@@ -144,12 +144,12 @@ func callerOf(c tool.Caller) string {
 }
 
 // over reports whether the time of a question has passed.
-func (b *Broker) over(p *question) bool {
-	return !b.now().Before(p.a.ExpiresAt) || !time.Now().Before(p.deadline)
+func (t *table) over(p *question) bool {
+	return !t.now().Before(p.a.ExpiresAt) || !time.Now().Before(p.deadline)
 }
 
 // tidy drops a question that no call can run on any more; called with the lock held.
-func (b *Broker) tidy(p *question) {
+func (t *table) tidy(p *question) {
 	if p.waiting > 0 {
 		return
 	}
@@ -157,28 +157,28 @@ func (b *Broker) tidy(p *question) {
 	case tool.ApprovalPending:
 		return
 	case tool.ApprovalApproved:
-		if wide := p.a.Scope != tool.ScopeOnce; !wide && (p.claimed == "" || isKey(p.claimed)) && !b.over(p) {
+		if wide := p.a.Scope != tool.ScopeOnce; !wide && (p.claimed == "" || isKey(p.claimed)) && !t.over(p) {
 			return
 		}
 	case tool.ApprovalDenied:
-		if !p.heard && !b.over(p) {
+		if !p.heard && !t.over(p) {
 			return
 		}
 	case tool.ApprovalTimeout, tool.ApprovalCanceled:
 	}
-	b.drop(p)
+	t.drop(p)
 }
 
 // forget drops what no call can run on any more; called with the lock held.
-func (b *Broker) forget() {
-	for _, p := range b.asked {
-		b.tidy(p)
+func (t *table) forget() {
+	for _, p := range t.asked {
+		t.tidy(p)
 	}
-	b.grants = slices.DeleteFunc(b.grants, func(g grant) bool { return g.over(b.now()) })
+	t.grants = slices.DeleteFunc(t.grants, func(g grant) bool { return g.over(t.now()) })
 }
 
 // drop forgets a question; called with the lock held.
-func (b *Broker) drop(p *question) {
-	b.disarm(p)
-	delete(b.asked, p.id)
+func (t *table) drop(p *question) {
+	t.disarm(p)
+	delete(t.asked, p.id)
 }

@@ -24,7 +24,7 @@ func wrong(format string, args ...any) error {
 }
 
 // prepare computes what a question needs once.
-func (b *Broker) prepare(q *Question) error {
+func (q *Question) prepare(mask func([]byte) []byte) error {
 	args, err := compact(q.Arguments)
 	if err != nil {
 		return wrong("The arguments of %s are not valid: %v. Send a JSON object.", q.Tool.Name, err)
@@ -35,7 +35,7 @@ func (b *Broker) prepare(q *Question) error {
 	}
 	q.Arguments = args
 	q.hash = HashOf(args)
-	q.shown = visible(b.o.Mask(args))
+	q.shown = visible(mask(args))
 	q.impact = impact(&q.Tool.Meta, args)
 	return nil
 }

@@ -55,8 +55,8 @@ type Webhook struct {
 	tasks sync.WaitGroup
 }
 
-// NewWebhook returns a webhook, which sends in the background.
-func NewWebhook(o WebhookOptions) *Webhook {
+// NewWebhook returns a webhook, which sends in the background until it is closed.
+func NewWebhook(ctx context.Context, o WebhookOptions) *Webhook {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -69,7 +69,7 @@ func NewWebhook(o WebhookOptions) *Webhook {
 	}
 	w.http.Timeout = hookTimeout
 	w.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	w.ctx, w.stop = context.WithCancel(context.Background()) //nolint:forbidigo // ended by Close
+	w.ctx, w.stop = context.WithCancel(context.WithoutCancel(ctx))
 	w.tasks.Go(w.run)
 	return w
 }

@@ -45,7 +45,7 @@ func TestWebhook(t *testing.T) {
 				begun := time.Now()
 				last := begun
 				n := 0
-				w := approval.NewWebhook(approval.WebhookOptions{
+				w := approval.NewWebhook(t.Context(), approval.WebhookOptions{
 					URL: "https://hooks.example.com/x", Secret: tool.NewSecret("not-a-real-key-000"),
 					Client: &http.Client{Transport: round(func(r *http.Request) int {
 						body, err := io.ReadAll(r.Body)
