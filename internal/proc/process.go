@@ -62,9 +62,9 @@ func newEvent() event {
 // Pid is the process id of the direct child.
 func (p *Process) Pid() int { return p.os.Pid }
 
-// Stdin is the child's standard input: a pipe that takes deadlines. Its end
-// asks most servers to leave. Stop closes it.
-func (p *Process) Stdin() *os.File { return p.stdin }
+// Stdin is the child's standard input. Its end asks most servers to leave. Stop
+// closes it.
+func (p *Process) Stdin() Input { return Input{p.stdin} }
 
 // Stdout is the child's standard output: a pipe that takes deadlines. What the
 // child wrote before it ended can be read after Done. Stop closes it.

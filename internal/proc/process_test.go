@@ -43,6 +43,22 @@ func TestReadDeadline(t *testing.T) {
 	}
 }
 
+// TestTryWrite: it writes what fits and does not wait for the child to read.
+func TestTryWrite(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there it writes nothing")
+	}
+	p := start(t, newSpawner(t), command("deaf", ""))
+	const size = 1 << 20
+	n := p.Stdin().TryWrite(make([]byte, size))
+	if n <= 0 || n >= size {
+		t.Errorf("wrote %d of %d bytes to a child that does not read", n, size)
+	}
+	if more := p.Stdin().TryWrite(make([]byte, size)); more != 0 {
+		t.Errorf("wrote %d bytes to a pipe that is full", more)
+	}
+}
+
 func TestWriteDeadline(t *testing.T) {
 	p := start(t, newSpawner(t), command("deaf", ""))
 	if err := p.Stdin().SetWriteDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {

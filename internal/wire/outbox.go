@@ -5,6 +5,7 @@ import (
 	"io"
 	"runtime"
 	"sync"
+	"sync/atomic"
 )
 
 const (
@@ -16,18 +17,19 @@ const (
 // outbox is a queue of frames before one writer: senders that come while it
 // writes share its next write. Frames never mix.
 //
-// A sender that finds nobody before it writes by itself, where that can be done
-// without waiting. It saves waking the writer, and another thread with it: of a
-// lone call that is a tenth of the time.
+// A lone call writes by itself, where that can be done without waiting. It saves
+// waking the writer, and another thread with it. Calls that come together are
+// better off with the writer, which takes many frames at once.
 type outbox struct {
-	serving bool // answers are written after the other side has ended its output too
+	serving bool        // answers are written after the other side has ended its output too
+	lone    atomic.Bool // the next frame is that of the only call
 
 	mu     sync.Mutex
 	try    func([]byte) int // of the stream below; nil where it has none
 	busy   bool             // somebody writes what was taken from the queue
-	parts  [][]byte // whole frames, in order, but for tail
-	tail   []byte   // the last of the queue, still growing
-	spare  []byte   // the buffer that the writer gave back
+	parts  [][]byte         // whole frames, in order, but for tail
+	tail   []byte           // the last of the queue, still growing
+	spare  []byte           // the buffer that the writer gave back
 	size   int
 	queued int64         // bytes, since the beginning
 	left   int64         // of them, at most so many have left
@@ -60,7 +62,7 @@ func (o *outbox) send(stop <-chan struct{}, parts ...[]byte) (at int64, err erro
 			o.size += n
 			at = o.queued
 			o.queued += int64(n)
-			alone := o.size == n && len(o.parts) == 0 && !o.busy
+			alone := o.lone.Load() && o.size == n && len(o.parts) == 0 && !o.busy
 			if !alone || o.try == nil || !o.attempt() {
 				o.wakeWriter()
 			}
@@ -151,6 +153,9 @@ func (o *outbox) run(w io.Writer, stop <-chan struct{}) error {
 		}
 		// Let those run first that are about to send: they share this write then.
 		runtime.Gosched()
+		for stopped && o.isBusy() {
+			runtime.Gosched() // a sender that writes does not wait, so this is short
+		}
 		if err := o.write(w); err != nil {
 			return err
 		}
@@ -158,6 +163,12 @@ func (o *outbox) run(w io.Writer, stop <-chan struct{}) error {
 			return ErrClosed
 		}
 	}
+}
+
+func (o *outbox) isBusy() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.busy
 }
 
 // write writes all that is in the queue, but for what a sender is writing: that

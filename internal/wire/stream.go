@@ -161,6 +161,7 @@ func (s *Stream) Call(ctx context.Context, r *Request) (tool.Bytes, error) {
 	s.lastID++
 	id := s.lastID
 	s.calls[id] = p
+	s.out.lone.Store(len(s.calls) == 1)
 	s.mu.Unlock()
 
 	at, err := s.sendRequest(ctx, id, r)
