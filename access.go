@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/access"
@@ -35,7 +36,9 @@ func OpenAccess(o Options) (*Access, error) {
 	if err != nil {
 		return nil, err
 	}
-	return access.New(accessOptions(cfg, o)), nil
+	a := accessOptions(cfg, o)
+	a.Limits = nil // they are the gateway's
+	return access.New(a), nil
 }
 
 // OpenKeys returns the file of keys that counts by the configuration of o.
@@ -84,14 +87,16 @@ func openAccess(cfg *config.Config, o Options, secrets *redact.Redactor) *access
 
 // follow makes a the access of another configuration.
 func follow(a *access.Access, old, now *config.Config, o Options) {
-	if !reflect.DeepEqual(old.Auth, now.Auth) {
+	if !reflect.DeepEqual(old.Auth, now.Auth) || !slices.Equal(limitNames(old), limitNames(now)) {
 		a.Configure(accessOptions(now, o))
 	}
 }
 
 // accessOptions returns what a configuration says of who may call.
 func accessOptions(cfg *config.Config, o Options) access.Options {
-	out := access.Options{Keys: keysPath(cfg, o.StateDir), Required: cfg.Auth.Required, Logger: o.Logger}
+	out := access.Options{
+		Keys: keysPath(cfg, o.StateDir), Required: cfg.Auth.Required, Limits: limitNames(cfg), Logger: o.Logger,
+	}
 	if p := cfg.Auth.OIDC; p != nil {
 		grants := make([]access.ClaimGrant, len(p.Grants))
 		for i, g := range p.Grants {
@@ -105,6 +110,17 @@ func accessOptions(cfg *config.Config, o Options) access.Options {
 		}
 	}
 	return out
+}
+
+// limitNames returns the names that the limits of a configuration have.
+func limitNames(cfg *config.Config) []string {
+	names := []string{}
+	for _, l := range cfg.Policy.Limits {
+		if l.Name != "" {
+			names = append(names, l.Name)
+		}
+	}
+	return names
 }
 
 // keysPath returns where the file of keys is; nothing where there is no place for it.

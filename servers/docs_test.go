@@ -23,7 +23,7 @@ import (
 func TestDocs(t *testing.T) {
 	var page bytes.Buffer
 	page.WriteString("# Bundled servers\n\nThis page is generated from the servers: `go test ./servers -update`.\n\n" +
-		"`tenon server NAME` runs one of them as an MCP server of its own, on stdio, or with `--http` over HTTP on loopback.\n\n" +
+		"`tenon server NAME` runs one of them as an MCP server of its own, on stdio, or with `--http` over HTTP.\n\n" +
 		"| server | port | without a key | |\n| --- | --- | --- | --- |\n")
 	for _, s := range servers.All() {
 		keyless := "no"

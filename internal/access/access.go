@@ -31,6 +31,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -44,6 +45,7 @@ type Options struct {
 	Approver tool.Secret // the token of who decides approvals; empty is none
 	Required bool        // local callers need a credential too
 	OIDC     *OIDC       // nil trusts no identity provider
+	Limits   []string    // names that a credential may be held by; nil takes any, and holds nobody
 	Logger   *slog.Logger
 }
 
@@ -64,6 +66,7 @@ type settings struct {
 	keys     *keyTable // nil is none
 	approver *[sha256.Size]byte
 	required bool
+	limits   []string  // nil is unchecked
 	provider *provider // nil is none
 }
 
@@ -81,7 +84,7 @@ func New(o Options) *Access {
 // Configure takes other options from the next request on, but for the logger and
 // the approver's token.
 func (a *Access) Configure(o Options) {
-	s := &settings{required: o.Required}
+	s := &settings{required: o.Required, limits: o.Limits}
 	if old := a.settings.Load(); old != nil {
 		s.approver = old.approver
 	}
@@ -135,6 +138,12 @@ func (a *Access) Caller(r *http.Request) (tool.Caller, error) {
 		return tool.Caller{}, nil
 	}
 	caller, refusal := s.identify(r, token)
+	if refusal == nil && caller.Grant.Limits != "" && s.limits != nil && !slices.Contains(s.limits, caller.Grant.Limits) {
+		refusal = &Refusal{
+			Status: http.StatusForbidden, Code: "insufficient_scope",
+			Text: "the limits " + caller.Grant.Limits + " of this credential are not configured, so nothing would hold its bearer: name them in policy.limits",
+		}
+	}
 	if refusal != nil {
 		return tool.Caller{}, a.refuse(r, s, refusal)
 	}

@@ -195,6 +195,24 @@ func TestRequired(t *testing.T) {
 	}
 }
 
+// Who would be held by limits that nobody has set is not let in.
+func TestLimitsThatAreNone(t *testing.T) {
+	keys, texts := file(t, "free")
+	_, held, err := keys.Create("held", access.Scope{Caller: true, Limits: "small"}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		limits     []string
+		free, held int
+	}{{nil, 200, 200}, {[]string{}, 200, 403}, {[]string{"large"}, 200, 403}, {[]string{"large", "small"}, 200, 200}} {
+		a := open(t, access.Options{Keys: keys.Path(), Limits: c.limits})
+		if free, held := status(t, a, request("Bearer "+texts[0])), status(t, a, request("Bearer "+held.Reveal())); free != c.free || held != c.held {
+			t.Errorf("with %q: %d without limits, %d with some", c.limits, free, held)
+		}
+	}
+}
+
 // Whether somebody could come with a credential decides whether others may reach
 // the listener.
 func TestConfigured(t *testing.T) {

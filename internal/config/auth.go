@@ -70,7 +70,7 @@ func (g guards) auth(o *object) {
 var asymmetric = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 
 // oidc reads the section of that name in `auth:`.
-func (guards) oidc(in *object) *OIDC {
+func (g guards) oidc(in *object) *OIDC {
 	p := &OIDC{}
 	in.secureURL("issuer", &p.Issuer)
 	in.oneOrMore("audience", &p.Audience)
@@ -90,15 +90,15 @@ func (guards) oidc(in *object) *OIDC {
 		}
 		p.Algorithms = append(p.Algorithms, word)
 	}
-	if in.has("clock_skew") {
-		in.duration("clock_skew", 0, 5*time.Minute, &p.ClockSkew)
-		if p.ClockSkew == 0 {
-			p.ClockSkew = -1
-		}
+	in.duration("clock_skew", 0, 5*time.Minute, &p.ClockSkew)
+	if in.has("clock_skew") && p.ClockSkew == 0 {
+		p.ClockSkew = -1
 	}
 	in.duration("timeout", 100*time.Millisecond, time.Minute, &p.Timeout)
 	for _, at := range in.list("grants") {
-		p.Grants = append(p.Grants, claimGrant(newObject(at, in.ex, in.to)))
+		one := newObject(at, in.ex, in.to)
+		p.Grants = append(p.Grants, claimGrant(one))
+		g.limitsNamed(one)
 	}
 	if at := in.seen["grants"]; at != nil && len(p.Grants) == 0 {
 		in.fail(at, "grants is empty", "leave it out where every valid token may call tools")
@@ -134,6 +134,21 @@ func claimGrant(in *object) ClaimGrant {
 	return g
 }
 
+// limitsNamed wants that there are limits of the name that a grant gives: with a
+// misspelled one nothing would hold its bearer.
+func (g guards) limitsNamed(in *object) {
+	var name string
+	in.text("limits", &name)
+	for _, l := range g.cfg.Policy.Limits {
+		if l.Name == name {
+			return
+		}
+	}
+	if name != "" {
+		in.fail(in.seen["limits"], fmt.Sprintf("there are no limits %s", quoteOf(in.seen["limits"], name)), "name them in policy.limits: {name: …, per: caller, …}")
+	}
+}
+
 // oneOrMore reads a text, or a list of texts. None may be empty.
 func (o *object) oneOrMore(name string, dst *[]string) {
 	n := o.key(name)
@@ -165,7 +180,12 @@ func (o *object) secureURL(name string, dst *string) {
 		return
 	}
 	u, err := url.Parse(*dst)
-	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+	if err == nil && u.User != nil {
+		n.Hide()
+		o.fail(n, name+" holds a credential", "leave out what stands before the @")
+		return
+	}
+	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 		o.fail(n, fmt.Sprintf("%s wants a URL such as https://id.example.com, and holds %s", name, quoteOf(n, *dst)), "")
 		return
 	}

@@ -63,6 +63,7 @@ func TestManualKeys(t *testing.T) {
 		"Servers":       "version: 1\nservers: {a: {command: x, " + unknown + "}}\n",
 		"Tools":         "version: 1\nservers: {a: {command: x}}\ntools: {a/b: {" + unknown + "}}\n",
 		"Content rules": "version: 1\ncontent_rules: {a: {addresses: [a.example], " + unknown + "}}\n",
+		"Auth":          "version: 1\nauth: {" + unknown + "}\n",
 		"Gateway":       "version: 1\ngateway: {" + unknown + "}\n",
 		"Secrets":       "version: 1\nsecrets: {file: x, " + unknown + "}\n",
 		"Redaction":     "version: 1\npolicy: {redact: {" + unknown + "}}\n",
@@ -73,6 +74,7 @@ func TestManualKeys(t *testing.T) {
 		"Approvals":     "version: 1\npolicy: {approvals: {" + unknown + "}}\n",
 		"Limits":        "version: 1\npolicy: {limits: [{per: all, calls: 1, " + unknown + "}]}\n",
 	}
+	tests["Identity provider"] = "version: 1\nauth: {oidc: {issuer: \"https://id.example.com\", audience: x, " + unknown + "}}\n"
 	for heading, yaml := range tests {
 		t.Run(heading, func(t *testing.T) {
 			cfg, err := load(t, filepath.Join(write(t, map[string]string{"tenon.yaml": yaml}), "tenon.yaml"))
