@@ -33,12 +33,12 @@ func approvalsCommand(a *app) *cobra.Command {
 			"it waits. tenon approvals approve or deny decides one, and watch shows them as they come.\n\n" + approverHelp,
 		Example: "  tenon approvals\n  tenon approvals approve apv_1k1… --reason 'old data'\n  tenon approvals watch",
 		Args:    knownCommand,
-		RunE: a.decider(func(ctx context.Context, c *rest.Client, _ []string) error {
+		RunE: decider(a, func(ctx context.Context, c *rest.Client, _ []string) error {
 			items, err := c.Approvals().List(ctx, recent, limit)
 			if err != nil {
 				return err
 			}
-			a.printApprovals(items, recent)
+			printApprovals(a, items, recent)
 			return nil
 		}),
 	}
@@ -49,7 +49,7 @@ func approvalsCommand(a *app) *cobra.Command {
 }
 
 // decider returns what runs a command with a client of the gateway.
-func (a *app) decider(run func(ctx context.Context, c *rest.Client, args []string) error) func(*cobra.Command, []string) error {
+func decider(a *app, run func(ctx context.Context, c *rest.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		ctx, cancel := a.bounded(cmd.Context())
 		defer cancel()
@@ -67,12 +67,12 @@ func showCommand(a *app) *cobra.Command {
 		Use:   "show ID",
 		Short: "Show one, with all its arguments",
 		Args:  exactly("ID"),
-		RunE: a.decider(func(ctx context.Context, c *rest.Client, args []string) error {
+		RunE: decider(a, func(ctx context.Context, c *rest.Client, args []string) error {
 			p, err := c.Approvals().Get(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			a.printApproval(p)
+			printApproval(a, p)
 			return nil
 		}),
 	}
@@ -95,7 +95,7 @@ func approveCommand(a *app) *cobra.Command {
 				return err
 			}
 			v.Why = reason
-			return a.decider(func(ctx context.Context, c *rest.Client, _ []string) error { return a.settle(ctx, c, args[0], v) })(cmd, args)
+			return decider(a, func(ctx context.Context, c *rest.Client, _ []string) error { return settle(ctx, a, c, args[0], v) })(cmd, args)
 		},
 	}
 	f := cmd.Flags()
@@ -138,8 +138,8 @@ func denyCommand(a *app) *cobra.Command {
 		Use:   "deny ID",
 		Short: "Refuse a call",
 		Args:  exactly("ID"),
-		RunE: a.decider(func(ctx context.Context, c *rest.Client, args []string) error {
-			return a.settle(ctx, c, args[0], tool.Verdict{Why: reason})
+		RunE: decider(a, func(ctx context.Context, c *rest.Client, args []string) error {
+			return settle(ctx, a, c, args[0], tool.Verdict{Why: reason})
 		}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why; the model is told")
@@ -147,7 +147,7 @@ func denyCommand(a *app) *cobra.Command {
 }
 
 // settle decides one and tells what it is now.
-func (a *app) settle(ctx context.Context, c *rest.Client, id string, v tool.Verdict) error {
+func settle(ctx context.Context, a *app, c *rest.Client, id string, v tool.Verdict) error {
 	p, err := c.Approvals().Decide(ctx, id, v)
 	if err != nil {
 		return err
@@ -172,27 +172,26 @@ func watchCommand(a *app) *cobra.Command {
 			"to do with each: y lets it run, s also lets the calls of the tool run that come later in the same session, n\n" +
 			"refuses it, and an empty line leaves it to somebody else. With --output json each is one line.\n\n" + approverHelp,
 		Args: exactly(),
-		RunE: a.decider(func(ctx context.Context, c *rest.Client, _ []string) error {
+		RunE: decider(a, func(ctx context.Context, c *rest.Client, _ []string) error {
 			w := &watching{app: a, c: c}
 			if a.Watched && a.width > 0 && !a.json() {
-				w.lines = a.lines()
+				w.lines = linesOf(a.Stdin)
 			}
 			return w.run(ctx)
 		}),
 	}
 }
 
-// lines returns what is typed, line by line, and closes it at its end.
-func (a *app) lines() <-chan string {
+// linesOf returns what is typed, line by line, and closes it at its end.
+func linesOf(in io.Reader) <-chan string {
 	out := make(chan string)
 	// Nobody can wait for a read of a terminal: the last one is left to the end of the
 	// program.
 	var typing sync.WaitGroup
 	typing.Go(func() {
 		defer close(out)
-		in := bufio.NewScanner(a.Stdin)
-		for in.Scan() {
-			out <- strings.TrimSpace(in.Text())
+		for lines := bufio.NewScanner(in); lines.Scan(); {
+			out <- strings.TrimSpace(lines.Text())
 		}
 	})
 	return out
@@ -270,7 +269,7 @@ func (w *watching) news(p tool.Approval) {
 		w.printText(resolvedLine(p))
 		w.drop(i)
 	case w.lines == nil:
-		w.printApproval(p)
+		printApproval(w.app, p)
 	case i < 0:
 		w.queue = append(w.queue, p)
 		if len(w.queue) == 1 {
@@ -311,7 +310,7 @@ func (w *watching) drop(i int) {
 }
 
 func (w *watching) ask() {
-	w.printApproval(w.queue[0])
+	printApproval(w.app, w.queue[0])
 	choices := "y = once, n = no, Enter = leave it"
 	if w.queue[0].Session != "" {
 		choices = "y = once, s = for this session, n = no, Enter = leave it"
@@ -348,7 +347,7 @@ func (w *watching) answer(ctx context.Context, line string) {
 }
 
 // printApprovals shows a table.
-func (a *app) printApprovals(items []tool.Approval, recent bool) {
+func printApprovals(a *app, items []tool.Approval, recent bool) {
 	if a.json() {
 		a.printJSON(map[string]any{"items": items})
 		return
@@ -392,7 +391,7 @@ func who(p tool.Approval) string {
 }
 
 // printApproval shows one, with all its arguments.
-func (a *app) printApproval(p tool.Approval) {
+func printApproval(a *app, p tool.Approval) {
 	if a.json() {
 		a.printJSON(p)
 		return
