@@ -59,6 +59,13 @@ func (b *base) open(ctx context.Context) (*sql.DB, error) {
 	return db, nil
 }
 
+// isOpen reports whether the database was opened.
+func (b *base) isOpen() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.opened != nil
+}
+
 func (b *base) close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -138,7 +138,7 @@ func (p place) writeHead(h head) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(p.head, append(b, '\n'))
+	return writeFile(p.head, append(b, '\n'), false)
 }
 
 // readHead reads what lies beside the database; ok is false where nothing does.
@@ -159,8 +159,9 @@ func (p place) readHead() (f headFile, ok bool, err error) {
 	return f, true, nil
 }
 
-// writeFile writes a file that is there whole or not at all.
-func writeFile(path string, b []byte) error {
+// writeFile writes a file that is there whole or not at all, with sync also after
+// the power failed.
+func writeFile(path string, b []byte, sync bool) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -169,6 +170,9 @@ func writeFile(path string, b []byte) error {
 		return err
 	}
 	_, err = f.Write(b)
+	if sync {
+		err = errors.Join(err, f.Sync())
+	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)

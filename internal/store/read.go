@@ -46,6 +46,14 @@ func (s *Store) settle(ctx context.Context) error {
 	if err := s.Flush(bounded); err != nil && (ctx.Err() != nil || errors.Is(err, errClosed)) {
 		return err
 	}
+	// What lies beside the database is taken over by its writer, in a second.
+	for end := time.Now().Add(3 * lookAfter / 2); len(s.place.left()) > 0 && time.Now().Before(end) && s.state.gone.Load() == nil; {
+		select {
+		case <-time.After(lookAfter / 20):
+		case <-bounded.Done():
+			return nil
+		}
+	}
 	return nil
 }
 

@@ -39,7 +39,7 @@ func (w *writer) leave(rows []encoded) error {
 		b = append(append(b, r.body...), '\n')
 	}
 	name := strconv.FormatInt(time.Now().UnixNano(), 36) + "-" + strconv.Itoa(os.Getpid()) + spoolSuffix
-	return writeFile(filepath.Join(w.place.spool, name), b)
+	return writeFile(filepath.Join(w.place.spool, name), b, true)
 }
 
 // left returns the files that others left, the oldest first.

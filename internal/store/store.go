@@ -74,8 +74,10 @@ type Options struct {
 	Keep     time.Duration
 	MaxRows  int64
 	MaxBytes int64
-	// Eager opens the database at once, and takes over what others left. Else that
-	// waits for the first row, or the first question.
+	// Eager is for a process that is there to stay: it opens the database at once,
+	// and takes over what others left. Else that waits for the first question or the
+	// first second, and a process that ends before leaves its rows for the next one
+	// that does: opening a database would cost more than most calls do.
 	Eager  bool
 	Logger *slog.Logger // nil discards
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"os"
 	"path/filepath"
 	"time"
@@ -26,22 +25,27 @@ type writer struct {
 // run writes until the store closes, and then what is left.
 func (w *writer) run() {
 	defer w.unlock()
-	w.work(w.ctx)
+	if w.o.Eager {
+		w.work(w.ctx)
+	}
 	tick := time.NewTimer(lookAfter)
 	defer tick.Stop()
 	for {
 		var late <-chan time.Time
 		select {
 		case <-w.queue.woken:
-			t := time.NewTimer(flushAfter)
+			t := time.NewTimer(w.patience())
 			late = t.C
-			w.gather(late)
+			if w.gather(late) {
+				w.flush(w.ctx)
+			}
 			t.Stop()
-			w.flush(w.ctx)
 		case a := <-w.asks:
 			w.answer(a)
 		case <-tick.C:
-			w.work(w.ctx)
+			if w.o.Eager || w.base.isOpen() || w.tries > 0 {
+				w.work(w.ctx)
+			}
 			tick.Reset(w.rest())
 		case <-w.closing:
 			w.last()
@@ -50,25 +54,33 @@ func (w *writer) run() {
 	}
 }
 
+// patience is how long a row may wait for others.
+func (w *writer) patience() time.Duration {
+	if w.o.Eager || w.base.isOpen() {
+		return flushAfter
+	}
+	return lookAfter // this process may end before, and spare itself the database
+}
+
 // gather waits until there is a batch, or the first row of it has waited long
-// enough, or somebody asks.
-func (w *writer) gather(late <-chan time.Time) {
+// enough, or somebody asks. It reports false where the store closes.
+func (w *writer) gather(late <-chan time.Time) bool {
 	for {
 		w.queue.mu.Lock()
 		full := len(w.queue.rows) >= batchRows
 		w.queue.mu.Unlock()
 		if full {
-			return
+			return true
 		}
 		select {
 		case <-w.queue.woken:
 		case <-late:
-			return
+			return true
 		case a := <-w.asks:
 			w.answer(a)
-			return
+			return true
 		case <-w.closing:
-			return
+			return false
 		}
 	}
 }
@@ -102,7 +114,7 @@ func (w *writer) work(ctx context.Context) {
 // answer writes what is queued and does what was asked.
 func (w *writer) answer(a ask) {
 	w.again = time.Time{} // somebody waits: try again at once
-	w.flush(a.ctx)
+	w.work(w.ctx)
 	var err error
 	if g := w.state.gone.Load(); g != nil {
 		err = g.err
@@ -120,10 +132,7 @@ func (w *writer) flush(ctx context.Context) {
 		return
 	}
 	for {
-		if len(w.batch) == 0 {
-			w.batch = w.queue.drain(w.batch, batchRows)
-		}
-		if len(w.batch) == 0 && w.tries == 0 && w.told == w.state.unrecorded.Load() {
+		if !w.next() && w.tries == 0 && w.told == w.state.unrecorded.Load() {
 			return
 		}
 		if err := w.write(ctx); err != nil {
@@ -136,12 +145,6 @@ func (w *writer) flush(ctx context.Context) {
 
 // write writes the batch, and a row for what could not be recorded before.
 func (w *writer) write(ctx context.Context) error {
-	if len(w.rows) != len(w.batch) {
-		w.rows = w.rows[:0]
-		for i := range w.batch {
-			w.rows = append(w.rows, w.encode(&w.batch[i]))
-		}
-	}
 	if !w.holds() {
 		if len(w.rows) > 0 {
 			if err := w.leave(w.rows); err != nil {
@@ -242,28 +245,35 @@ func (w *writer) unlock() {
 // last writes what is left when the store closes. What the database does not take
 // is left for the next writer; what cannot be left either is counted.
 func (w *writer) last() {
-	w.again = time.Time{}
-	w.flush(w.ctx)
-	if w.state.gone.Load() == nil {
-		return
-	}
-	for {
-		if len(w.batch) == 0 {
-			w.batch = w.queue.drain(w.batch, batchRows)
-		}
-		if len(w.batch) == 0 {
+	if w.o.Eager || w.base.isOpen() || w.place.spool == "" || len(w.place.left()) >= maxLeft {
+		w.again = time.Time{}
+		w.work(w.ctx)
+		if w.state.gone.Load() == nil {
 			return
 		}
-		if len(w.rows) != len(w.batch) {
-			w.rows = w.rows[:0]
-			for i := range w.batch {
-				w.rows = append(w.rows, w.encode(&w.batch[i]))
-			}
-		}
+	}
+	for w.next() {
 		if err := w.leave(w.rows); err != nil {
 			w.lose(len(w.batch), false)
-			w.log.Error("calls stay unrecorded", "calls", len(w.batch), "error", w.hide(errors.Join(err)))
+			w.log.Error("calls stay unrecorded", "calls", len(w.batch), "error", w.hide(err))
 		}
 		w.done(w.told)
 	}
+}
+
+// maxLeft is how many files a process that ends lets lie for the next one.
+const maxLeft = 64
+
+// next encodes the next batch, unless there is one; false where nothing is queued.
+func (w *writer) next() bool {
+	if len(w.batch) == 0 {
+		w.batch = w.queue.drain(w.batch, batchRows)
+	}
+	if len(w.rows) != len(w.batch) {
+		w.rows = w.rows[:0]
+		for i := range w.batch {
+			w.rows = append(w.rows, w.encode(&w.batch[i]))
+		}
+	}
+	return len(w.batch) > 0
 }
