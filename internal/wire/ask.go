@@ -53,6 +53,20 @@ func (hs *httpSession) ask(ctx context.Context, stream *eventStream, method stri
 	}
 }
 
+// askOnStream sends a request on the newest stream that the client has open.
+func (hs *httpSession) askOnStream(ctx context.Context, method string, params []byte) (tool.Bytes, error) {
+	hs.mu.Lock()
+	var stream *eventStream
+	if n := len(hs.streams); n > 0 {
+		stream = hs.streams[n-1]
+	}
+	hs.mu.Unlock()
+	if stream == nil {
+		return nil, ErrCannotAsk
+	}
+	return hs.ask(ctx, stream, method, params)
+}
+
 // answered hands an answer to whoever asked. One that nobody waits for is dropped.
 func (hs *httpSession) answered(m *jsonrpc.Message) {
 	id, ok := parseID(m.ID)

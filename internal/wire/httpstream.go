@@ -59,7 +59,7 @@ func (c *call) read(events *eventReader) (*jsonrpc.Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		m, err := c.h.received(&e)
+		m, err := c.h.received(c.r.Handler, &e)
 		switch {
 		case err != nil && m != nil && (m.ID == nil || sameID(m.ID, c.flight.id)): // on the stream of one request it can be for no other
 			return nil, &unreadableError{err}
@@ -82,10 +82,11 @@ type unreadableError struct{ error }
 // Unwrap returns the cause.
 func (e *unreadableError) Unwrap() error { return e.error }
 
-// received dispatches the message of an event, and returns it where it is an answer.
+// received dispatches the message of an event, to the handler to where that is set,
+// and returns it where it is an answer.
 // Where that cannot be read, the message has only its id, and is nil for what is no
 // answer at all.
-func (h *HTTP) received(e *event) (*jsonrpc.Message, error) {
+func (h *HTTP) received(to Handler, e *event) (*jsonrpc.Message, error) {
 	if e.name != "message" {
 		return nil, nil // servers keep connections alive with events of their own
 	}
@@ -100,7 +101,10 @@ func (h *HTTP) received(e *event) (*jsonrpc.Message, error) {
 		h.garbage(e.head(), errAsked)
 		return nil, nil
 	}
-	h.dispatch(m)
+	if to == nil {
+		to = h.handler
+	}
+	h.dispatchTo(to, m)
 	return nil, nil
 }
 
@@ -268,7 +272,7 @@ func (h *HTTP) hear(events *eventReader, body io.ReadCloser) {
 		if err != nil {
 			return
 		}
-		_, _ = h.received(&e) // an answer here is for nobody
+		_, _ = h.received(nil, &e) // an answer here is for nobody
 	}
 }
 

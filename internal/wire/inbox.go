@@ -35,9 +35,12 @@ func (b *inbox) init(h Handler, notify func(method string, params []byte) error)
 }
 
 // dispatch takes one message that is no answer.
-func (b *inbox) dispatch(m *jsonrpc.Message) {
+func (b *inbox) dispatch(m *jsonrpc.Message) { b.dispatchTo(b.handler, m) }
+
+// dispatchTo takes one message that is no answer, and is for that handler.
+func (b *inbox) dispatchTo(h Handler, m *jsonrpc.Message) {
 	if m.IsRequest() {
-		b.asked(m)
+		b.asked(h, m)
 		return
 	}
 	b.notices.Lock()
@@ -51,8 +54,8 @@ func (b *inbox) dispatch(m *jsonrpc.Message) {
 		b.session.cancelRequest(m)
 		return
 	}
-	if b.handler != nil {
-		b.handler.Notification(b.exchange(), m)
+	if h != nil {
+		h.Notification(b.exchange(), m)
 	}
 }
 
@@ -79,7 +82,7 @@ func (b *inbox) exchange() *Exchange {
 	return &Exchange{Session: b.session, notify: b.session.notify, ask: b.ask}
 }
 
-func (b *inbox) asked(m *jsonrpc.Message) {
+func (b *inbox) asked(h Handler, m *jsonrpc.Message) {
 	if b.session.runs(m.ID) { // its answer would be taken for the other's
 		b.reply(m.ID, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a request with the id %s is running: each needs an id of its own", clip(m.ID)))
 		return
@@ -94,7 +97,7 @@ func (b *inbox) asked(m *jsonrpc.Message) {
 	ctx, end := b.session.begin(b.session.ctx, m.ID)
 	started := b.spawn(func() {
 		defer func() { <-b.running }()
-		result, rpcErr := b.handle(ctx, m)
+		result, rpcErr := b.handle(ctx, h, m)
 		if canceled := end(); !canceled {
 			b.reply(m.ID, result, rpcErr)
 		}
@@ -105,14 +108,14 @@ func (b *inbox) asked(m *jsonrpc.Message) {
 	}
 }
 
-func (b *inbox) handle(ctx context.Context, m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
+func (b *inbox) handle(ctx context.Context, h Handler, m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
 	switch {
 	case m.Method == "ping":
 		return tool.OneOf([]byte("{}")), nil
-	case b.handler == nil:
+	case h == nil:
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is not supported", m.Method)
 	}
-	return b.handler.Request(ctx, b.exchange(), m)
+	return h.Request(ctx, b.exchange(), m)
 }
 
 // clip keeps short what an error quotes of a message.

@@ -212,7 +212,7 @@ func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 func (s *Server) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, caller tool.Caller) {
 	hs := &httpSession{Session: newSession(s.ctx, rand.Text())}
 	hs.Caller = caller
-	hs.notify = hs.toStream
+	hs.notify, hs.Session.ask = hs.toStream, hs.askOnStream
 	hs.handler = s.o.Open(hs.Session)
 	defer hs.enter()()
 	result, e := hs.handler.Request(hs.ctx, &Exchange{Session: hs.Session, Header: r.Header, Caller: caller, notify: func(string, []byte) error { return nil }}, m)

@@ -18,6 +18,7 @@ type Session struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	notify func(method string, params []byte) error
+	ask    func(ctx context.Context, method string, params []byte) (tool.Bytes, error)
 
 	mu      sync.Mutex
 	running map[string]context.CancelCauseFunc // by request id
@@ -41,6 +42,15 @@ func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 // Notify sends a notification that belongs to no request. It is dropped, and
 // reported as an error, where the other side does not listen.
 func (s *Session) Notify(method string, params []byte) error { return s.notify(method, params) }
+
+// Ask sends a request that belongs to none of the other side, and waits for its
+// answer, as Exchange.Ask does.
+func (s *Session) Ask(ctx context.Context, method string, params []byte) (tool.Bytes, error) {
+	if s.ask == nil {
+		return nil, ErrCannotAsk
+	}
+	return s.ask(ctx, method, params)
+}
 
 // errCanceled is the cause of a request's context when the other side cancels it.
 type canceledError struct{}

@@ -80,6 +80,7 @@ func NewStream(o StreamOptions) *Stream {
 	s.ask = func(ctx context.Context, method string, params []byte) (tool.Bytes, error) {
 		return s.Call(ctx, &Request{Method: method, Params: params})
 	}
+	s.session.ask = s.ask
 	s.tasks.Go(func() {
 		err := (&streamReader{Stream: s}).run()
 		if s.o.Serving && errors.Is(err, io.EOF) {

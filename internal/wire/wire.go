@@ -64,6 +64,9 @@ type Request struct {
 	Progress func(params tool.Bytes)
 	// Header goes along where the transport is HTTP.
 	Header http.Header
+	// Handler takes what the server asks and notifies on the stream of the answer,
+	// where the transport is streamable HTTP. Nil leaves it to the client's handler.
+	Handler Handler
 }
 
 // A Handler answers what the other side sends. Its methods are called
