@@ -67,7 +67,7 @@ func runKeysCreate(a *app, name string, in keyFlags) error {
 	}
 	in.scope.Mode = tool.Mode(in.mode)
 	in.scope.Caller = !in.noCaller
-	keys, err := a.keys()
+	keys, err := openKeys(a)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func runKeysCreate(a *app, name string, in keyFlags) error {
 	if err != nil {
 		return err
 	}
-	a.printKey(keys, made, secret)
+	printKey(a, keys, made, secret)
 	return nil
 }
 
@@ -85,7 +85,7 @@ func keysList(a *app) *cobra.Command {
 		Short: "List the keys, without showing any",
 		Args:  exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			keys, err := a.keys()
+			keys, err := openKeys(a)
 			if err != nil {
 				return err
 			}
@@ -93,7 +93,7 @@ func keysList(a *app) *cobra.Command {
 			if err != nil {
 				return &problem{kind: tool.Invalid, text: err.Error(), err: err}
 			}
-			a.printKeys(keys, list)
+			printKeys(a, keys, list)
 			return nil
 		},
 	}
@@ -105,7 +105,7 @@ func keysRevoke(a *app) *cobra.Command {
 		Short: "End a key, or all keys of a name",
 		Args:  exactly("ID or NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			keys, err := a.keys()
+			keys, err := openKeys(a)
 			if err != nil {
 				return err
 			}
@@ -146,7 +146,7 @@ func keysRotate(a *app) *cobra.Command {
 			if grace < 0 {
 				return &problem{kind: tool.Invalid, text: "--grace must not be below zero"}
 			}
-			keys, err := a.keys()
+			keys, err := openKeys(a)
 			if err != nil {
 				return err
 			}
@@ -154,7 +154,7 @@ func keysRotate(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a.printKey(keys, made, secret)
+			printKey(a, keys, made, secret)
 			return nil
 		},
 	}
@@ -163,8 +163,8 @@ func keysRotate(a *app) *cobra.Command {
 	return cmd
 }
 
-// keys returns the file of keys that counts here.
-func (a *app) keys() (*tenon.Keys, error) {
+// openKeys returns the file of keys that counts here.
+func openKeys(a *app) (*tenon.Keys, error) {
 	return tenon.OpenKeys(tenon.Options{Config: a.configPath(), Bundled: bundled(), Env: a.Env, StateDir: tenon.StateDir(a.Env), Logger: a.logger(quiet)})
 }
 
@@ -230,7 +230,7 @@ func shownKeys(list []tenon.Key) []shownKey {
 
 // printKey prints a key that was just made: the key alone on standard output, so
 // that it can go into a file or a secret store as it is.
-func (a *app) printKey(keys *tenon.Keys, made tenon.Key, secret tool.Secret) {
+func printKey(a *app, keys *tenon.Keys, made tenon.Key, secret tool.Secret) {
 	if a.json() {
 		s := shown(made)
 		s.Key = secret.Reveal()
@@ -245,7 +245,7 @@ func (a *app) printKey(keys *tenon.Keys, made tenon.Key, secret tool.Secret) {
 	a.note("key %s of %s, %s, kept as a hash in %s; it is not shown again", made.ID, made.Name, until, keys.Path())
 }
 
-func (a *app) printKeys(keys *tenon.Keys, list []tenon.Key) {
+func printKeys(a *app, keys *tenon.Keys, list []tenon.Key) {
 	if a.json() {
 		a.printJSON(map[string]any{"file": keys.Path(), "keys": shownKeys(list)})
 		return

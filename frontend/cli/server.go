@@ -221,7 +221,7 @@ const sessionTimeout = 30 * time.Minute
 // serveHTTP speaks MCP at /mcp of an address.
 func serveHTTP(ctx context.Context, a *app, srv *sdk.Server, addr string) error {
 	log := a.logger(slog.LevelWarn)
-	who, err := tenon.OpenAccess(tenon.Options{Config: a.authConfig(), Bundled: bundled(), Env: a.Env, StateDir: tenon.StateDir(a.Env), Logger: log})
+	who, err := tenon.OpenAccess(tenon.Options{Config: authConfig(a), Bundled: bundled(), Env: a.Env, StateDir: tenon.StateDir(a.Env), Logger: log})
 	if err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ func serveHTTP(ctx context.Context, a *app, srv *sdk.Server, addr string) error 
 
 // authConfig returns the configuration that says who may call: the one that is
 // named. A server of its own has nothing to do with one that only lies about.
-func (a *app) authConfig() string { return cmp.Or(a.common.config, a.env["TENON_CONFIG"]) }
+func authConfig(a *app) string { return cmp.Or(a.common.config, a.env["TENON_CONFIG"]) }
 
 // admitted returns a handler for those who may call tools.
 func admitted(who *tenon.Access, next http.Handler) http.Handler {

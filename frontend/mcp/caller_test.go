@@ -103,7 +103,9 @@ func TestWhoMayUseMCP(t *testing.T) {
 	_, open := front(t, good, section)
 	section, strictAs := keyed(t, ", required: true")
 	_, strict := front(t, good, section)
-	modernHeader := func(method string) []string { return []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", method} }
+	modernHeader := func(method string) []string {
+		return []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", method}
+	}
 	for _, c := range []struct {
 		name, url, authorization string
 		want                     int

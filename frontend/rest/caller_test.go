@@ -86,7 +86,9 @@ func TestWhoMayWhat(t *testing.T) {
 	if err := json.Unmarshal([]byte(document), &described); err != nil || len(described.Paths) < 10 {
 		t.Fatalf("%d paths, %v", len(described.Paths), err)
 	}
-	refused := func(status int) bool { return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusTooManyRequests }
+	refused := func(status int) bool {
+		return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusTooManyRequests
+	}
 	for path, methods := range described.Paths {
 		path = strings.TrimPrefix(path, "/api/v1")
 		decides := strings.HasPrefix(path, "/approvals") || strings.HasPrefix(path, "/stops") || path == "/events"

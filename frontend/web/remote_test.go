@@ -154,7 +154,7 @@ func TestTLS(t *testing.T) {
 		}
 	}
 	// Who speaks no TLS, or an old one, gets nothing.
-	d := tls.Dialer{Config: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}} //nolint:gosec // that is the mistake
+	d := tls.Dialer{Config: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}}
 	if conn, err := d.DialContext(t.Context(), "tcp", s.Addr()); err == nil {
 		conn.Close()
 		t.Error("TLS 1.1 is spoken")

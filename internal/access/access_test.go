@@ -325,7 +325,7 @@ func TestBadFile(t *testing.T) {
 		if runtime.GOOS == "windows" {
 			t.Skip("no permissions of this kind here")
 		}
-		if err := os.Chmod(keys.Path(), 0o620); err != nil { //nolint:gosec // that is the mistake
+		if err := os.Chmod(keys.Path(), 0o620); err != nil {
 			t.Fatal(err)
 		}
 		refused(t, keys.Path(), texts[0], "chmod 600")
@@ -531,7 +531,7 @@ func TestApproverToken(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	if err := os.Chmod(path, 0o644); err != nil { //nolint:gosec // that is the mistake
+	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if token, err := access.MakeApprover(dir); err == nil || token.Reveal() != "" {

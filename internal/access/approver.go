@@ -30,7 +30,7 @@ func ReadApprover(dir string) (tool.Secret, error) {
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		return tool.Secret{}, fmt.Errorf("%s can be read by others than its owner, so it is no secret: remove it, and a new one is made", path)
 	}
-	text, err := os.ReadFile(path) //nolint:gosec // a fixed name in the user's state folder
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return tool.Secret{}, err
 	}

@@ -48,9 +48,7 @@ type keyStore struct {
 	allowed *rate.Limiter
 	current atomic.Pointer[keySnapshot]
 
-	leaving context.Context // ends what is being fetched
-	leave   context.CancelFunc
-	tasks   sync.WaitGroup
+	tasks sync.WaitGroup
 
 	mu     sync.Mutex
 	closed bool
@@ -65,12 +63,13 @@ type keySnapshot struct {
 
 // A flight is one fetch, which any number wait for.
 type flight struct {
-	done chan struct{}
-	err  error
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error
 }
 
 func newKeyStore(o OIDC, log *slog.Logger) *keyStore {
-	s := &keyStore{
+	return &keyStore{
 		issuer: o.Issuer, timeout: o.Timeout, log: log,
 		client: &http.Client{
 			Transport: guarded{&http.Transport{
@@ -86,29 +85,28 @@ func newKeyStore(o OIDC, log *slog.Logger) *keyStore {
 		},
 		allowed: rate.NewLimiter(rate.Every(fetchEvery), fetchBurst),
 	}
-	// The store outlives the request that first wants it, and ends with close.
-	s.leaving, s.leave = context.WithCancel(context.Background()) //nolint:forbidigo // a root of its own
-	return s
 }
 
 func (s *keyStore) close() {
 	s.mu.Lock()
 	s.closed = true
+	if s.flight != nil {
+		s.flight.cancel()
+	}
 	s.mu.Unlock()
-	s.leave()
 	s.tasks.Wait()
 }
 
 // snapshot returns the keys, or nil where there are none that count. Old ones are
 // fetched anew beside what is asked.
-func (s *keyStore) snapshot(now time.Time) *keySnapshot {
+func (s *keyStore) snapshot(ctx context.Context, now time.Time) *keySnapshot {
 	k := s.current.Load()
 	if k == nil {
 		return nil
 	}
 	age := now.Sub(k.fetched)
 	if age > keysFresh {
-		s.begin()
+		s.begin(ctx)
 	}
 	if age > keysTrusted {
 		return nil
@@ -117,11 +115,13 @@ func (s *keyStore) snapshot(now time.Time) *keySnapshot {
 }
 
 // holds reports whether a snapshot is still the one that counts.
-func (s *keyStore) holds(k *keySnapshot, now time.Time) bool { return k != nil && s.snapshot(now) == k }
+func (s *keyStore) holds(ctx context.Context, k *keySnapshot, now time.Time) bool {
+	return k != nil && s.snapshot(ctx, now) == k
+}
 
 // begin returns the fetch that runs, or begins one. It returns nil where the last
-// ones are too short ago.
-func (s *keyStore) begin() *flight {
+// ones are too short ago. It does not end with whoever began it.
+func (s *keyStore) begin(ctx context.Context) *flight {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.flight != nil {
@@ -130,10 +130,12 @@ func (s *keyStore) begin() *flight {
 	if s.closed || !s.allowed.Allow() {
 		return nil
 	}
-	f := &flight{done: make(chan struct{})}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
+	f := &flight{cancel: cancel, done: make(chan struct{})}
 	s.flight = f
 	s.tasks.Go(func() {
-		f.err = s.fetch()
+		defer cancel()
+		f.err = s.fetch(ctx)
 		if f.err != nil {
 			s.log.Error("keys of the identity provider cannot be fetched: its tokens are refused once the known keys are too old", "issuer", s.issuer, "error", f.err)
 		}
@@ -147,7 +149,7 @@ func (s *keyStore) begin() *flight {
 
 // renew fetches the keys, or waits for who does.
 func (s *keyStore) renew(ctx context.Context) error {
-	f := s.begin()
+	f := s.begin(ctx)
 	if f == nil {
 		return errUnknownKey
 	}
@@ -159,9 +161,7 @@ func (s *keyStore) renew(ctx context.Context) error {
 	}
 }
 
-func (s *keyStore) fetch() error {
-	ctx, cancel := context.WithTimeout(s.leaving, s.timeout)
-	defer cancel()
+func (s *keyStore) fetch(ctx context.Context) error {
 	p, err := oidc.NewProvider(oidc.ClientContext(ctx, s.client), s.issuer)
 	if err != nil {
 		return err
@@ -253,7 +253,7 @@ func (k *keySet) verify(ctx context.Context, token string) ([]byte, error) {
 	if typ, _ := head.ExtraHeaders[jose.HeaderType].(string); !bearerType(typ) {
 		return nil, errors.New("the token is of another type")
 	}
-	snap := k.store.snapshot(time.Now())
+	snap := k.store.snapshot(ctx, time.Now())
 	if snap != nil {
 		if payload, known := snap.verify(jws, head); known {
 			return k.checked(snap, payload)
@@ -265,7 +265,7 @@ func (k *keySet) verify(ctx context.Context, token string) ([]byte, error) {
 		}
 		return nil, err
 	}
-	if snap = k.store.snapshot(time.Now()); snap == nil {
+	if snap = k.store.snapshot(ctx, time.Now()); snap == nil {
 		return nil, errProvider
 	}
 	payload, _ := snap.verify(jws, head)

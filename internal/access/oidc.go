@@ -93,7 +93,7 @@ func (p *provider) caller(ctx context.Context, token string, sum [sha256.Size]by
 	p.mu.RLock()
 	known, ok := p.tokens[sum]
 	p.mu.RUnlock()
-	if ok && now.Before(known.until) && p.keys.holds(known.by, now) {
+	if ok && now.Before(known.until) && p.keys.holds(ctx, known.by, now) {
 		return known.caller, nil
 	}
 	set := &keySet{store: p.keys, algorithms: p.o.Algorithms}

@@ -407,7 +407,7 @@ func TestProviderFails(t *testing.T) {
 					if _, err := w.Write([]byte(" ")); err != nil {
 						break
 					}
-					w.(http.Flusher).Flush() //nolint:forcetypeassert // a server of the test
+					_ = http.NewResponseController(w).Flush()
 					select {
 					case <-time.After(20 * time.Millisecond):
 					case <-r.Context().Done():
@@ -543,7 +543,7 @@ func TestMetadata(t *testing.T) {
 		}
 		_, err := a.Caller(r)
 		h := http.Header{}
-		err.(*access.Refusal).Tell(h) //nolint:forcetypeassert,errorlint // as documented
+		err.(*access.Refusal).Tell(h)
 		if challenge := h.Get("WWW-Authenticate"); !strings.Contains(challenge, `resource_metadata="`+c.at+`"`) {
 			t.Errorf("challenge %s", challenge)
 		}

@@ -157,7 +157,7 @@ type keyFile struct {
 // readKeys reads the file of keys; one that is not there holds none. What it does
 // not know is an error: it may be a limit that a later version sets.
 func readKeys(path string) ([]Key, error) {
-	f, err := os.Open(path) //nolint:gosec // the operator names the file
+	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tenon-mcp/tenon/internal/source"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -72,9 +71,9 @@ var asymmetric = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", 
 // oidc reads the section of that name in `auth:`.
 func (g guards) oidc(in *object) *OIDC {
 	p := &OIDC{}
-	in.secureURL("issuer", &p.Issuer)
-	in.oneOrMore("audience", &p.Audience)
-	in.secureURL("resource", &p.Resource)
+	secureURL(in, "issuer", &p.Issuer)
+	someTexts(in, "audience", &p.Audience)
+	secureURL(in, "resource", &p.Resource)
 	for _, need := range []struct{ key, why string }{
 		{"issuer", "the URL of the identity provider, as its tokens name it"},
 		{"audience", "what the tokens are made for: without it, one for any other program of the same provider would do"},
@@ -111,7 +110,7 @@ func (g guards) oidc(in *object) *OIDC {
 func claimGrant(in *object) ClaimGrant {
 	g := ClaimGrant{Caller: true}
 	in.text("claim", &g.Claim)
-	in.oneOrMore("is", &g.Values)
+	someTexts(in, "is", &g.Values)
 	if !in.has("claim") || !in.has("is") {
 		in.fail(in.n, "a grant wants claim and is", "such as {claim: roles, is: sre, mode: normal}")
 	}
@@ -122,7 +121,7 @@ func claimGrant(in *object) ClaimGrant {
 	var mode string
 	in.enum("mode", words(modes...), modes, &mode)
 	g.Mode = tool.Mode(mode)
-	in.oneOrMore("skills", &g.Skills)
+	someTexts(in, "skills", &g.Skills)
 	in.text("limits", &g.Limits)
 	in.boolean("elicit", &g.Elicit)
 	in.boolean("approver", &g.Approver)
@@ -149,31 +148,17 @@ func (g guards) limitsNamed(in *object) {
 	}
 }
 
-// oneOrMore reads a text, or a list of texts. None may be empty.
-func (o *object) oneOrMore(name string, dst *[]string) {
-	n := o.key(name)
-	if n == nil {
-		return
-	}
-	items := []*source.Node{n}
-	if n.Kind == source.List {
-		items = n.Items
-	}
-	if len(items) == 0 {
-		o.fail(n, name+" is empty", "")
-	}
-	for _, at := range items {
-		text, ok := o.scalar(at)
-		if ok && strings.TrimSpace(text) == "" {
-			o.fail(at, name+" holds an empty text", "")
-		}
-		*dst = append(*dst, text)
+// someTexts reads a text, or a list of texts, of which none may be empty.
+func someTexts(o *object, name string, dst *[]string) {
+	oneOrMore(o, name, dst)
+	if slices.ContainsFunc(*dst, func(s string) bool { return strings.TrimSpace(s) == "" }) {
+		o.fail(o.seen[name], name+" holds an empty text", "")
 	}
 }
 
 // secureURL reads an address that nobody on the way can listen to: of HTTPS, or on
 // this machine.
-func (o *object) secureURL(name string, dst *string) {
+func secureURL(o *object, name string, dst *string) {
 	o.text(name, dst)
 	n := o.seen[name]
 	if n == nil || *dst == "" {
@@ -199,7 +184,7 @@ func (o *object) secureURL(name string, dst *string) {
 type TLS struct{ Cert, Key string }
 
 // tls reads the key of that name in `gateway:`.
-func (s sections) tls(o *object) {
+func (s guards) tls(o *object) {
 	n := o.key("tls")
 	if n == nil {
 		return

@@ -152,7 +152,7 @@ func (s sections) gateway(o *object) {
 		in.fail(at, fmt.Sprintf("listen wants host:port, and holds %s", quoteOf(at, g.Listen)), "such as 127.0.0.1:8400")
 	}
 	s.hosts(in)
-	s.tls(in)
+	guards{s}.tls(in)
 	const least, most = 1 << 10, 1 << 40
 	in.size("max_body", least, most, &g.MaxBodyBytes)
 	in.size("max_message", least, most, &g.MaxMessageBytes)
