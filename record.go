@@ -33,7 +33,7 @@ const (
 // openRecords returns the record that the configuration wants: in its database, in
 // the folder of the state, or in memory where there is none. Nothing is opened
 // yet: that waits for the first call, or is done beside the start of a gateway.
-func openRecords(cfg *config.Config, from Options, secrets *redact.Redactor) (records, error) {
+func openRecords(ctx context.Context, cfg *config.Config, from Options, secrets *redact.Redactor) (records, error) {
 	r := records{Record: record.New(record.Options{})}
 	c := cfg.Store.Record
 	url := c.URL.Reveal()
@@ -51,7 +51,7 @@ func openRecords(cfg *config.Config, from Options, secrets *redact.Redactor) (re
 		MaxBytes: max(0, cmp.Or(c.MaxBytes, keepCallsBytes)),
 	}
 	var err error
-	r.store, err = store.New(o)
+	r.store, err = store.New(ctx, o)
 	return r, err
 }
 

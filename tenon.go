@@ -155,7 +155,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 		return nil, err
 	}
 	o.Logger = slog.New(maskingHandler{o.Logger.Handler(), secrets})
-	records, err := openRecords(cfg, o, secrets)
+	records, err := openRecords(ctx, cfg, o, secrets)
 	if err != nil {
 		return nil, err
 	}

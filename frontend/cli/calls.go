@@ -24,7 +24,7 @@ type recorder interface {
 }
 
 var (
-	_ recorder = (*rest.Client)(nil)
+	_ recorder = rest.RecordClient{}
 	_ recorder = ownRecord{}
 )
 
@@ -51,10 +51,14 @@ func (r ownRecord) RecordStatus(context.Context) (tenon.RecordStatus, error) {
 // Close closes the record.
 func (r ownRecord) Close() error { return r.gw.Close() }
 
-// recorder opens the record: that of the gateway that is named, else the user's.
-func (a *app) recorder(ctx context.Context) (recorder, error) {
+// openRecorder opens the record: that of the gateway that is named, else the user's.
+func openRecorder(ctx context.Context, a *app) (recorder, error) {
 	if url := a.gateway(); url != "" {
-		return a.client(url)
+		c, err := a.client(url)
+		if err != nil {
+			return nil, err
+		}
+		return rest.RecordClient{Client: c}, nil
 	}
 	gw, err := a.openGateway(ctx, a.logger(quiet), false)
 	if err != nil {
@@ -146,7 +150,7 @@ func (in *callsFlags) complete(a *app, cmd *cobra.Command, now time.Time) error 
 func runCalls(ctx context.Context, a *app, in callsFlags) error {
 	ctx, cancel := a.bounded(ctx)
 	defer cancel()
-	r, err := a.recorder(ctx)
+	r, err := openRecorder(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -156,8 +160,8 @@ func runCalls(ctx context.Context, a *app, in callsFlags) error {
 		return err
 	}
 	if in.follow {
-		a.noteMissing(page, status)
-		return a.followCalls(ctx, r, in.filter, page)
+		noteMissing(a, page, status)
+		return followCalls(ctx, a, r, in.filter, page)
 	}
 	if a.json() {
 		out := struct {
@@ -180,12 +184,12 @@ func runCalls(ctx context.Context, a *app, in callsFlags) error {
 	if page.Next > 0 {
 		a.note("note: there are more; --limit shows them, --until goes back")
 	}
-	a.noteMissing(page, status)
+	noteMissing(a, page, status)
 	return nil
 }
 
 // noteMissing tells that the record does not hold every call.
-func (a *app) noteMissing(page tenon.CallPage, status *tenon.RecordStatus) {
+func noteMissing(a *app, page tenon.CallPage, status *tenon.RecordStatus) {
 	if page.Unrecorded > 0 {
 		a.note("warning: %s went on without a record here, for it could not be written", count(int(page.Unrecorded), "call"))
 	}
@@ -240,7 +244,7 @@ const followEvery = 500 * time.Millisecond
 
 // followCalls shows calls as they are made, until it is interrupted. A call is
 // recorded once it has ended, so a long one may have begun before others.
-func (a *app) followCalls(ctx context.Context, r recorder, f tenon.CallFilter, page tenon.CallPage) error {
+func followCalls(ctx context.Context, a *app, r recorder, f tenon.CallFilter, page tenon.CallPage) error {
 	shown := map[string]bool{}
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
@@ -278,7 +282,7 @@ func (a *app) followCalls(ctx context.Context, r recorder, f tenon.CallFilter, p
 func runCallRecord(ctx context.Context, a *app, id string) error {
 	ctx, cancel := a.bounded(ctx)
 	defer cancel()
-	r, err := a.recorder(ctx)
+	r, err := openRecorder(ctx, a)
 	if err != nil {
 		return err
 	}

@@ -27,8 +27,8 @@ func recordCommand(a *app) *cobra.Command {
 }
 
 // withRecord opens the record of the configuration for a command.
-func (a *app) withRecord(ctx context.Context, do func(ctx context.Context, r tenon.Record) error) error {
-	if a.gateway() != "" && a.common.gateway != "" {
+func withRecord(ctx context.Context, a *app, do func(ctx context.Context, r tenon.Record) error) error {
+	if a.common.gateway != "" {
 		return &problem{kind: tool.Invalid, text: "this is about the database itself: it takes no --gateway", hint: "--config names the configuration that says where it is"}
 	}
 	ctx, cancel := a.bounded(ctx)
@@ -49,7 +49,7 @@ func recordStatus(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := a.bounded(cmd.Context())
 			defer cancel()
-			r, err := a.recorder(ctx)
+			r, err := openRecorder(ctx, a)
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ func recordStatus(a *app) *cobra.Command {
 				return nil
 			}
 			a.printText(st.Where)
-			a.noteMissing(tenon.CallPage{}, &st)
+			noteMissing(a, tenon.CallPage{}, &st)
 			return nil
 		},
 	}
@@ -79,12 +79,12 @@ func recordVerify(a *app) *cobra.Command {
 			"the last row. Keep that elsewhere and give it as --head later: that finds even a record that was made anew.",
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withRecord(cmd.Context(), func(ctx context.Context, r tenon.Record) error {
+			return withRecord(cmd.Context(), a, func(ctx context.Context, r tenon.Record) error {
 				v, err := r.Verify(ctx, head)
 				if err != nil {
 					return err
 				}
-				return a.printVerification(v)
+				return printVerification(a, v)
 			})
 		},
 	}
@@ -92,7 +92,7 @@ func recordVerify(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) printVerification(v tenon.Verification) error {
+func printVerification(a *app, v tenon.Verification) error {
 	if a.json() {
 		a.printJSON(v)
 	} else {
@@ -127,7 +127,7 @@ func recordExport(a *app) *cobra.Command {
 					return usage(cmd, "--since is a time such as 2026-01-31T08:00:00Z, a day, or how long ago, such as 90m or 7d")
 				}
 			}
-			return a.withRecord(cmd.Context(), func(ctx context.Context, r tenon.Record) error {
+			return withRecord(cmd.Context(), a, func(ctx context.Context, r tenon.Record) error {
 				for row, err := range r.Rows(ctx, from) {
 					if err != nil {
 						return err
@@ -176,7 +176,7 @@ func recordPrune(a *app) *cobra.Command {
 					return usage(cmd, "--before is a time such as 2026-01-31T08:00:00Z, a day, or how long ago, such as 90m or 7d")
 				}
 			}
-			return a.withRecord(cmd.Context(), func(ctx context.Context, r tenon.Record) error {
+			return withRecord(cmd.Context(), a, func(ctx context.Context, r tenon.Record) error {
 				if b == (tenon.Bounds{}) {
 					b = r.Bounds()
 				}

@@ -23,7 +23,7 @@ func (a *api) servers(r *http.Request, _ tool.Caller) (response, error) {
 	if _, err := query(r); err != nil {
 		return response{}, err
 	}
-	return jsonOf(serverList{a.gw.Status(), a.trouble()})
+	return jsonOf(serverList{a.gw.Status(), trouble(a.gw)})
 }
 
 // scopeKeys are the parameters that say as whom to look.

@@ -21,8 +21,8 @@ type callList struct {
 }
 
 // trouble returns how the writing of the record goes, where that does not go well.
-func (a *api) trouble() *tenon.RecordStatus {
-	if st, ok := a.gw.Record().Status(); ok && (st.Gone != "" || st.Unrecorded > 0) {
+func trouble(gw *tenon.Gateway) *tenon.RecordStatus {
+	if st, ok := gw.Record().Status(); ok && (st.Gone != "" || st.Unrecorded > 0) {
 		return &st
 	}
 	return nil
@@ -47,7 +47,7 @@ func (a *api) calls(r *http.Request, _ tool.Caller) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	out := callList{Calls: page.Calls, Unrecorded: page.Unrecorded, Record: a.trouble()}
+	out := callList{Calls: page.Calls, Unrecorded: page.Unrecorded, Record: trouble(a.gw)}
 	if page.Next > 0 {
 		out.Next = strconv.FormatInt(page.Next, 10)
 	}
@@ -123,13 +123,16 @@ func (a *api) recordStatus(r *http.Request, _ tool.Caller) (response, error) {
 
 // Calls returns the last calls, newest first, and at most limit of them.
 func (c *Client) Calls(ctx context.Context, limit int) ([]tenon.CallRecord, error) {
-	page, _, err := c.Recorded(ctx, tenon.CallFilter{Limit: limit})
+	page, _, err := RecordClient{c}.Recorded(ctx, tenon.CallFilter{Limit: limit})
 	return page.Calls, err
 }
 
+// A RecordClient asks a gateway for its record.
+type RecordClient struct{ *Client }
+
 // Recorded returns calls by a filter, the newest first, without details. The status
 // is there where calls are missing, or cannot be written now.
-func (c *Client) Recorded(ctx context.Context, f tenon.CallFilter) (page tenon.CallPage, status *tenon.RecordStatus, err error) {
+func (c RecordClient) Recorded(ctx context.Context, f tenon.CallFilter) (page tenon.CallPage, status *tenon.RecordStatus, err error) {
 	q := url.Values{
 		"server": one(f.Server), "tool": one(f.Tool), "kind": one(string(f.Kind)), "session": one(f.Session), "task": one(f.Task), "caller": one(f.Caller),
 	}
@@ -165,7 +168,7 @@ func (c *Client) CallRecord(ctx context.Context, id string) (tenon.CallRecord, e
 }
 
 // RecordStatus returns how the writing of the record goes.
-func (c *Client) RecordStatus(ctx context.Context) (tenon.RecordStatus, error) {
+func (c RecordClient) RecordStatus(ctx context.Context) (tenon.RecordStatus, error) {
 	var out tenon.RecordStatus
 	err := c.get(ctx, "/record", nil, &out)
 	return out, err

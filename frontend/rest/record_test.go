@@ -100,7 +100,7 @@ func TestRecordIsFiltered(t *testing.T) {
 			var all []string
 			f := tenon.CallFilter{Limit: 1, Since: start.Add(-time.Minute)}
 			for range 10 {
-				page, trouble, err := c.Recorded(t.Context(), f)
+				page, trouble, err := rest.RecordClient{Client: c}.Recorded(t.Context(), f)
 				if err != nil || trouble != nil {
 					t.Fatal(err, trouble)
 				}

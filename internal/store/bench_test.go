@@ -10,7 +10,7 @@ import (
 // BenchmarkRows writes rows as fast as the database takes them; ns/op is the time
 // for one row, in all.
 func BenchmarkRows(b *testing.B) {
-	s, err := store.New(store.Options{URL: "sqlite:" + b.TempDir() + "/record.db"})
+	s, err := store.New(b.Context(), store.Options{URL: "sqlite:" + b.TempDir() + "/record.db"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func BenchmarkRows(b *testing.B) {
 
 // BenchmarkHandOver is what a call pays: a place, and the hand-over to the writer.
 func BenchmarkHandOver(b *testing.B) {
-	s, err := store.New(store.Options{URL: "sqlite:" + b.TempDir() + "/none/record.db", Queue: 1 << 30, QueueBytes: 1 << 50})
+	s, err := store.New(b.Context(), store.Options{URL: "sqlite:" + b.TempDir() + "/none/record.db", Queue: 1 << 30, QueueBytes: 1 << 50})
 	if err != nil {
 		b.Fatal(err)
 	}

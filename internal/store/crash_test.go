@@ -17,7 +17,7 @@ import (
 
 // child adds calls without an end, as a process of its own, and says which.
 func child(url string) {
-	s, err := store.New(store.Options{URL: url})
+	s, err := store.New(tickContext{}, store.Options{URL: url})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)

@@ -1,7 +1,7 @@
 // Package store keeps finished calls and approvals in a database: SQLite in a
 // file, or PostgreSQL.
 //
-//	s, err := store.New(store.Options{URL: "sqlite:/home/ann/.local/state/tenon/record.db"})
+//	s, err := store.New(ctx, store.Options{URL: "sqlite:/home/ann/.local/state/tenon/record.db"})
 //	…
 //	place, err := s.Reserve(ctx, timeout) // before the call: it waits, or fails, as the options say
 //	…
@@ -108,7 +108,7 @@ type Store struct {
 	asks    chan ask
 	running sync.WaitGroup
 	begin   sync.Once
-	ctx     context.Context //nolint:containedctx // that of the writer, which lives as long as the store
+	ctx     context.Context // that of the writer, which lives as long as the store
 	cancel  context.CancelFunc
 }
 
@@ -153,7 +153,7 @@ type Status struct {
 
 // New returns the store at a URL. Nothing is opened or created yet. The error
 // says what is wrong with the URL.
-func New(o Options) (*Store, error) {
+func New(ctx context.Context, o Options) (*Store, error) {
 	if o.Queue <= 0 {
 		o.Queue = DefaultQueue
 	}
@@ -177,7 +177,7 @@ func New(o Options) (*Store, error) {
 	s.queue.limit, s.queue.most = o.Queue, o.QueueBytes
 	s.queue.woken, s.queue.freed = make(chan struct{}, 1), make(chan struct{})
 	s.base.place = at
-	s.ctx, s.cancel = context.WithCancel(context.Background()) //nolint:forbidigo // what is finished is written whoever has given up
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx)) // what is finished is written whoever has given up
 	s.close = sync.OnceValue(s.end)
 	if o.Eager {
 		s.start()
@@ -257,7 +257,7 @@ func (s *Store) hide(err error) string {
 	return s.o.Mask(text)
 }
 
-// Remedy says to an operator what to do about a database that cannot be written.
+// remedy says to an operator what to do about a database that cannot be written.
 func (s *Store) remedy() string {
 	if s.place.postgres {
 		return "start the database at " + s.place.name + ", or name another one as store.url"
@@ -267,7 +267,7 @@ func (s *Store) remedy() string {
 
 // ask is a question to the writer: it is answered between two batches.
 type ask struct {
-	ctx  context.Context //nolint:containedctx // a request on its way to the writer
+	ctx  context.Context
 	do   func(ctx context.Context) error
 	done chan error
 }

@@ -57,7 +57,7 @@ func onEach(t *testing.T, test func(t *testing.T, d dialect)) {
 
 func open(t *testing.T, o store.Options) *store.Store {
 	t.Helper()
-	s, err := store.New(o)
+	s, err := store.New(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -459,7 +459,7 @@ func TestOthersHandTheirCallsOver(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
-				o, err := store.New(store.Options{URL: url, Dir: dir})
+				o, err := store.New(t.Context(), store.Options{URL: url, Dir: dir})
 				if err != nil {
 					t.Error(err)
 					return
@@ -498,7 +498,7 @@ func TestManyWritersMakeOneChain(t *testing.T) {
 				if d.name == "postgres" {
 					o.Dir = "" // of several machines
 				}
-				s, err := store.New(o)
+				s, err := store.New(t.Context(), o)
 				if err != nil {
 					t.Error(err)
 					return
@@ -813,7 +813,7 @@ func TestNothingShowsThePassword(t *testing.T) {
 	if all := fmt.Sprint(s.Status(), err, log.String()); strings.Contains(all, "not-a-real-password") {
 		t.Error(all)
 	}
-	if _, err := store.New(store.Options{URL: "mysql://ann:not-a-real-password-1@h/db"}); err == nil || strings.Contains(err.Error(), "not-a-real-password") {
+	if _, err := store.New(t.Context(), store.Options{URL: "mysql://ann:not-a-real-password-1@h/db"}); err == nil || strings.Contains(err.Error(), "not-a-real-password") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -3,6 +3,7 @@
 package testenv
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"net"
@@ -38,7 +39,13 @@ func StartPostgres(tb testing.TB) *Postgres {
 	if err != nil {
 		missing(tb, "PostgreSQL is not installed (make postgres): "+err.Error())
 	}
-	dir := tb.TempDir()
+	// The server's user must be able to pass all folders above, which it is not in
+	// those of tb.TempDir.
+	dir, err := os.MkdirTemp("", "tenon-postgres-")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
 	var as *syscall.SysProcAttr
 	if os.Getuid() == 0 { // the server refuses to run as root
 		as = unprivileged(tb, dir)
@@ -81,7 +88,8 @@ func (p *Postgres) Stop() {
 func (p *Postgres) start(tb testing.TB, as *syscall.SysProcAttr, args ...string) {
 	tb.Helper()
 	script := `"$@" </dev/null & server=$!; read -r _; kill -QUIT $server; wait $server`
-	p.cmd = exec.Command("sh", append([]string{"-c", script, "sh"}, args...)...) //nolint:noctx // it ends with its input
+	// It ends with its input: killing the shell would leave the server.
+	p.cmd = exec.CommandContext(context.WithoutCancel(tb.Context()), "sh", append([]string{"-c", script, "sh"}, args...)...)
 	p.cmd.SysProcAttr = as
 	p.cmd.Dir = "/"
 	input, err := p.cmd.StdinPipe()
@@ -149,11 +157,6 @@ func unprivileged(tb testing.TB, dir string) *syscall.SysProcAttr {
 	if err := os.Chown(dir, int(uid), int(gid)); err != nil {
 		tb.Fatal(err)
 	}
-	for d := filepath.Dir(dir); strings.HasPrefix(d, os.TempDir()) && d != os.TempDir(); d = filepath.Dir(d) {
-		if err := os.Chmod(d, 0o755); err != nil { //nolint:gosec // the folder of a test, which that user must pass
-			tb.Fatal(err)
-		}
-	}
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 }
 
@@ -168,7 +171,7 @@ func run(tb testing.TB, as *syscall.SysProcAttr, path string, args ...string) {
 
 func freePort(tb testing.TB) int {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
+	l, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
 	}
