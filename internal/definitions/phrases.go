@@ -31,30 +31,41 @@ func (l *look) phrases(place, s string) {
 			}
 		}
 	}
-	l.match(place, s, all)
-	l.wide(place, s)
-	l.shadows(place, s)
+	r := reading{l, place, s}
+	r.match(all)
+	r.wide()
+	if len(l.tools) > 0 {
+		r.shadowedTools()
+	}
+	r.shadowedServers()
+}
+
+// A reading is one text whose words are known.
+type reading struct {
+	*look
+
+	place, s string
 }
 
 // match tries the rules on the words.
-func (l *look) match(place, s string, all class) {
-	l.meant = l.meant[:0]
-	for i := range l.tokens {
-		if l.tokens[i].classes != 0 {
-			l.meant = append(l.meant, i)
+func (t reading) match(all class) {
+	t.meant = t.meant[:0]
+	for i := range t.tokens {
+		if t.tokens[i].classes != 0 {
+			t.meant = append(t.meant, i)
 		}
 	}
-	for i := range l.rules {
-		r := &l.rules[i]
-		if !r.possible(all) || r.parameter && !strings.Contains(place, "/properties/") {
+	for i := range t.rules {
+		r := &t.rules[i]
+		if !r.possible(all) || r.parameter && !strings.Contains(t.place, "/properties/") {
 			continue
 		}
-		for _, at := range l.meant {
-			if l.tokens[at].classes&r.steps[0].any == 0 {
+		for _, at := range t.meant {
+			if t.tokens[at].classes&r.steps[0].any == 0 {
 				continue
 			}
-			if end, ok := r.from(l.tokens, at); ok {
-				l.add(r.severity, r.name, place, around(s, l.tokens[at].start, l.tokens[end].end), r.why)
+			if end, ok := r.from(t.tokens, at); ok {
+				t.add(r.severity, r.name, t.place, around(t.s, t.tokens[at].start, t.tokens[end].end), r.why)
 				break
 			}
 		}
@@ -99,50 +110,52 @@ func (r *rule) from(words []token, at int) (end int, ok bool) {
 }
 
 // wide looks for phrases in languages that put no space between words.
-func (l *look) wide(place, s string) {
-	if !strings.ContainsFunc(s, func(r rune) bool { return r > 0x3000 && r < 0xa000 }) {
+func (t reading) wide() {
+	if !strings.ContainsFunc(t.s, func(r rune) bool { return r > 0x3000 && r < 0xa000 }) {
 		return
 	}
-	for _, p := range widePhrases {
-		at := strings.Index(s, p.first)
+	for _, p := range t.phrase {
+		at := strings.Index(t.s, p.first)
 		if at < 0 {
 			continue
 		}
-		rest := s[at:min(len(s), at+120)]
-		for _, then := range p.then {
-			if i := strings.Index(rest, then); i >= 0 {
-				l.add(p.severity, p.name, place, around(s, at, at+i+len(then)), p.why)
-				break
-			}
+		end := at + len(p.first)
+		if len(p.then) > 0 {
+			end = at + firstOf(t.s[at:min(len(t.s), at+120)], p.then)
+		}
+		if end > at {
+			t.add(p.severity, p.name, t.place, around(t.s, at, end), p.why)
 		}
 	}
 }
 
-// shadows looks for words on the tools of other servers.
-func (l *look) shadows(place, s string) {
-	if len(l.tools) > 0 {
-		l.shadowedTools(place, s)
+// firstOf returns where the first of some words that is there ends in s, or 0.
+func firstOf(s string, words []string) int {
+	for _, w := range words {
+		if i := strings.Index(s, w); i >= 0 {
+			return i + len(w)
+		}
 	}
-	l.shadowedServers(place, s)
+	return 0
 }
 
 // shadowedTools looks for the names of tools that other servers have.
-func (l *look) shadowedTools(place, s string) {
+func (t reading) shadowedTools() {
 	word := 0
-	for start := 0; start < len(s); {
-		for start < len(s) && !isNameByte(s[start]) {
+	for start := 0; start < len(t.s); {
+		for start < len(t.s) && !isNameByte(t.s[start]) {
 			start++
 		}
 		end := start
-		for end < len(s) && isNameByte(s[end]) {
+		for end < len(t.s) && isNameByte(t.s[end]) {
 			end++
 		}
-		if name := s[start:end]; len(name) >= 6 && len(name) <= 64 {
-			if servers := l.tools[name]; servers != nil && !servers[l.server] {
-				for word < len(l.tokens)-1 && l.tokens[word].end <= start {
+		if name := t.s[start:end]; len(name) >= 6 && len(name) <= 64 {
+			if servers := t.tools[name]; servers != nil && !servers[t.server] {
+				for word < len(t.tokens)-1 && t.tokens[word].end <= start {
 					word++
 				}
-				if l.shadow(place, around(s, start, end), word) {
+				if t.shadow(around(t.s, start, end), word) {
 					return
 				}
 			}
@@ -152,19 +165,19 @@ func (l *look) shadowedTools(place, s string) {
 }
 
 // shadowedServers looks for what a text says of other servers.
-func (l *look) shadowedServers(place, s string) {
-	for i := range l.tokens {
-		w := &l.tokens[i]
+func (t reading) shadowedServers() {
+	for i := range t.tokens {
+		w := &t.tokens[i]
 		if w.classes&cServer == 0 {
 			continue
 		}
 		for _, j := range []int{i - 1, i + 1} {
-			if j < 0 || j >= len(l.tokens) || l.tokens[j].sentence != w.sentence && j > i {
+			if j < 0 || j >= len(t.tokens) || t.tokens[j].sentence != w.sentence && j > i {
 				continue
 			}
-			name := strings.ToLower(s[l.tokens[j].start:l.tokens[j].end])
-			if l.servers[name] && name != strings.ToLower(l.server) && l.near(i, 12, cNot) && l.near(i, 12, cUse) {
-				l.add(Warn, "shadowing", place, around(s, w.start, w.end), fmt.Sprintf("it tells the model what to do with the server %s, which is another one", name))
+			name := strings.ToLower(t.s[t.tokens[j].start:t.tokens[j].end])
+			if t.servers[name] && name != strings.ToLower(t.server) && t.near(i, 12, cNot) && t.near(i, 12, cUse) {
+				t.add(Warn, "shadowing", t.place, around(t.s, w.start, w.end), fmt.Sprintf("it tells the model what to do with the server %s, which is another one", name))
 			}
 		}
 	}
@@ -176,19 +189,19 @@ func isNameByte(c byte) bool {
 
 // shadow notes that a text names a tool of another server, and reports whether it
 // says what to do with it.
-func (l *look) shadow(place, excerpt string, word int) bool {
-	if l.near(word, 14, cAlways|cNot|cInstead|cMust) {
-		l.add(Warn, "shadowing", place, excerpt, "it tells the model what to do with a tool of another server")
+func (t reading) shadow(excerpt string, word int) bool {
+	if t.near(word, 14, cAlways|cNot|cInstead|cMust) {
+		t.add(Warn, "shadowing", t.place, excerpt, "it tells the model what to do with a tool of another server")
 		return true
 	}
-	l.add(Info, "mentions", place, excerpt, "it speaks of a tool of another server")
+	t.add(Info, "mentions", t.place, excerpt, "it speaks of a tool of another server")
 	return false
 }
 
 // near reports whether a word of a class is within so many words.
-func (l *look) near(at, within int, c class) bool {
-	for i := max(0, at-within); i < min(len(l.tokens), at+within+1); i++ {
-		if l.tokens[i].classes&c != 0 {
+func (t reading) near(at, within int, c class) bool {
+	for i := max(0, at-within); i < min(len(t.tokens), at+within+1); i++ {
+		if t.tokens[i].classes&c != 0 {
 			return true
 		}
 	}
@@ -387,11 +400,7 @@ func (t *tokenizer) joined() {
 		return
 	}
 	second := t.word[:min(t.n, maxWord)]
-	pairs, ok := compounds[string(second)]
-	if !ok {
-		return
-	}
-	for _, p := range pairs {
+	for _, p := range t.pairs[string(second)] {
 		if strings.EqualFold(t.s[a.start:a.end], p.first) {
 			b.classes |= p.class
 		}
