@@ -73,7 +73,8 @@ func (l *look) tag(place, s, low string, at int) {
 	rest := low[at:]
 	switch {
 	case strings.HasPrefix(rest, "!--"):
-		if inside, _, _ := strings.Cut(rest[3:], "-->"); len(strings.Fields(inside)) >= 3 && !strings.HasPrefix(inside, "[if") {
+		const most = 400 // what is looked at of a comment
+		if inside, _, _ := strings.Cut(rest[3:min(len(rest), most)], "-->"); len(strings.Fields(inside)) >= 3 && !strings.HasPrefix(inside, "[if") {
 			l.add(Warn, "comment", place, around(s, at-1, min(len(s), at+60)), whyComment)
 		}
 		return
