@@ -224,3 +224,27 @@ func TestEvents(t *testing.T) {
 		t.Errorf("%s after %s", name, time.Since(begun))
 	}
 }
+
+// Whoever may both call and decide does not decide about their own calls.
+func TestNobodyDecidesAboutTheirOwnCall(t *testing.T) {
+	gw, keys, calls := keyed(t, "policy: {mode: ask_destructive}\n")
+	srv := serve(t, gw)
+	told := gw.Approvals().Watch(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { as(t, srv, keys["both"], "POST", "/calls", `{"server":"go","tool":"send"}`) })
+	p := <-told
+	path := "/approvals/" + p.ID + "/decide"
+	for _, c := range []struct {
+		token  string
+		status int
+	}{{"", 401}, {keys["ann"], 403}, {keys["both"], 403}, {keys["judge"], 200}} {
+		if status, body := as(t, srv, c.token, "POST", path, `{"decision":"approved"}`); status != c.status {
+			t.Errorf("%d, want %d: %s", status, c.status, body)
+		}
+	}
+	wg.Wait()
+	if calls.Load() != 1 {
+		t.Errorf("%d calls", calls.Load())
+	}
+}
