@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/internal/wire"
@@ -16,11 +18,21 @@ import (
 
 // A Call is a call of one of the server's tools.
 type Call struct {
-	Params   []byte // of tools/call
+	Method   string // empty is tools/call
+	Params   []byte
 	Name     string // the tool's own, whatever Params say; empty leaves that
 	Key      Key
 	Task     string
 	Progress func(params tool.Bytes) // nil asks for no progress
+	// Link is one of the caller's own; nil is what the isolation of the server gives.
+	Link *Link
+	// Meta are members of _meta that a modern server needs, in place of those that
+	// say of this program that it can do nothing.
+	Meta []jsonrpc.Field
+	// Header goes along where the transport is HTTP.
+	Header http.Header
+	// Stream takes what comes on the stream of the answer, where there is one.
+	Stream Handler
 	// Notes hears what the caller should know of the way the call took: that the
 	// state of its session is gone. Nil hears nothing.
 	Notes interface {
@@ -64,6 +76,9 @@ func (e *LostError) Unwrap() error { return e.Err }
 //   - the cause of ctx where the caller gave up,
 //   - a *LostError else.
 func (s *Server) Call(ctx context.Context, c Call) (tool.Bytes, error) {
+	if c.Link != nil {
+		return s.callOwn(ctx, c)
+	}
 	for attempt := 0; ; attempt++ {
 		l, err := s.lease(ctx, c)
 		if err != nil {
@@ -149,7 +164,13 @@ func failure(ctx context.Context, l *link, err error, unsent bool) error {
 }
 
 func (l *link) call(ctx context.Context, c Call) (tool.Bytes, error) {
-	r := &wire.Request{Method: "tools/call", Params: c.Params, Meta: l.meta}
+	r := &wire.Request{Method: cmp.Or(c.Method, "tools/call"), Params: c.Params, Meta: l.meta, Header: c.Header}
+	if c.Meta != nil && l.era == era.Modern {
+		r.Meta = c.Meta
+	}
+	if c.Stream != nil {
+		r.Handler = foreign{l.from, c.Stream}
+	}
 	if told := c.Progress; told != nil {
 		r.Progress = func(params tool.Bytes) {
 			l.hear()
@@ -161,7 +182,11 @@ func (l *link) call(ctx context.Context, c Call) (tool.Bytes, error) {
 	}
 	if c.Task != "" {
 		r.Meta = append(slices.Clip(r.Meta), jsonrpc.Field{Key: "tenon/task", Value: jsonrpc.Quote(nil, c.Task)})
-		r.Header = http.Header{"X-Tenon-Task": {c.Task}}
+		r.Header = r.Header.Clone()
+		if r.Header == nil {
+			r.Header = http.Header{}
+		}
+		r.Header["X-Tenon-Task"] = []string{c.Task}
 	}
 	result, err := l.client.Call(ctx, r)
 	if e, ok := errors.AsType[*wire.RequestError](err); ok {
@@ -184,7 +209,7 @@ func (s *Server) openFor(ctx context.Context, task string) (*link, error) {
 	defer context.AfterFunc(s.ctx, func() { stop(unavailable(s.o.Name, "it is stopped")) })()
 	bounded, cancel := context.WithTimeoutCause(ctx, limit, notReady(limit))
 	defer cancel()
-	l, _, err := s.dialer.open(bounded, hint, task)
+	l, _, err := s.dialer.open(bounded, opening{hint: hint, task: task})
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

@@ -41,6 +41,9 @@ type hello struct {
 type About struct {
 	Name, Version string
 	Instructions  string // for models
+	// Raw is the whole answer to initialize or to server/discover.
+	Raw json.RawMessage
+	Era era.Era
 }
 
 // About returns what the server said of itself in its last handshake. It is empty
@@ -52,7 +55,13 @@ func (s *Server) About() About {
 	return About{}
 }
 
-func (d *dialer) met(h *hello) { d.about.Store(&About{h.Info.Name, h.Info.Version, h.Instructions}) }
+func (d *dialer) met(h *hello, raw tool.Bytes) {
+	spoken := era.Legacy
+	if h.Version == "" {
+		spoken = era.Modern
+	}
+	d.about.Store(&About{h.Info.Name, h.Info.Version, h.Instructions, raw.Join(), spoken})
+}
 
 // versioned is a client whose transport says the version with each request.
 type versioned interface{ SetVersion(v string) }
@@ -61,9 +70,9 @@ type versioned interface{ SetVersion(v string) }
 // greeted so, and asked anew only where that fails. next is the hint for a new
 // connection, should this one fail: a server that does not survive
 // server/discover is greeted the old way.
-func (d *dialer) shake(ctx context.Context, c wire.Client, hint era.Era, grace time.Duration) (p peer, next era.Era, err error) {
-	if hint == era.Legacy {
-		p, err = d.initialize(ctx, c)
+func (d *dialer) shake(ctx context.Context, c wire.Client, o opening, grace time.Duration) (p peer, next era.Era, err error) {
+	if o.hint == era.Legacy {
+		p, err = d.initialize(ctx, c, o.greeting)
 		return p, era.Unknown, err
 	}
 	type outcome struct {
@@ -82,7 +91,7 @@ func (d *dialer) shake(ctx context.Context, c wire.Client, hint era.Era, grace t
 	var legacyErr error
 	greet := func() {
 		d.tasks.Go(func() {
-			legacy, legacyErr = d.initialize(ctx, c)
+			legacy, legacyErr = d.initialize(ctx, c, nil)
 			close(greeted)
 		})
 	}
@@ -126,7 +135,7 @@ func (d *dialer) discovered(ctx context.Context, c wire.Client, result tool.Byte
 		if v, ok := c.(versioned); ok {
 			v.SetVersion(era.ModernFirst) // initialize may have been sent meanwhile
 		}
-		d.met(&h)
+		d.met(&h, result)
 		return peer{
 			era: era.Modern, version: era.ModernFirst, capabilities: h.Capabilities, meta: d.clientMeta(),
 		}, era.Modern, nil
@@ -142,17 +151,19 @@ func (d *dialer) discovered(ctx context.Context, c wire.Client, result tool.Byte
 		return peer{}, era.Legacy, c.Err()
 	default:
 	}
-	p, err := d.initialize(ctx, c)
+	p, err := d.initialize(ctx, c, nil)
 	return p, era.Legacy, err
 }
 
-// initialize greets a legacy server.
-func (d *dialer) initialize(ctx context.Context, c wire.Client) (peer, error) {
+// initialize greets a legacy server, in the name of a client where g says of one.
+func (d *dialer) initialize(ctx context.Context, c wire.Client, g *Greeting) (peer, error) {
 	v, isVersioned := c.(versioned)
 	if isVersioned {
 		v.SetVersion("") // not known yet
 	}
-	params := append([]byte(`{"protocolVersion":"`+era.LatestLegacy+`","capabilities":{},"clientInfo":`), d.clientInfo()...)
+	capabilities, info := g.say(d.clientInfo())
+	params := append([]byte(`{"protocolVersion":"`+era.LatestLegacy+`","capabilities":`), capabilities...)
+	params = append(append(params, `,"clientInfo":`...), info...)
 	result, err := c.Call(ctx, &wire.Request{Method: "initialize", Params: append(params, '}')})
 	if err != nil {
 		return peer{}, fmt.Errorf("initialize: %w", err)
@@ -167,7 +178,9 @@ func (d *dialer) initialize(ctx context.Context, c wire.Client) (peer, error) {
 	if err := c.Notify(ctx, "notifications/initialized", nil); err != nil {
 		return peer{}, fmt.Errorf("notifications/initialized: %w", err)
 	}
-	d.met(&h)
+	if g == nil {
+		d.met(&h, result)
+	}
 	return peer{era: era.Legacy, version: h.Version, capabilities: h.Capabilities}, nil
 }
 

@@ -41,6 +41,7 @@ const (
 type link struct {
 	o         *Options
 	transport string
+	from      *dialer
 	client    wire.Client
 	process   *proc.Process // nil where there is none
 	untie     func() bool   // it ends with the Server until then
@@ -58,9 +59,9 @@ type link struct {
 	lostFor string       // why it was taken out of use, where that was not on purpose; the Server's lock guards it
 }
 
-func newLink(o *Options, transport string) *link {
+func newLink(d *dialer, transport string) *link {
 	return &link{
-		o: o, transport: transport,
+		o: d.o, from: d, transport: transport,
 		began: time.Now(), use: new(usage), suspect: make(chan struct{}, 1),
 	}
 }
@@ -136,7 +137,7 @@ func (d *dialer) bring(ctx context.Context, w want) (l *link, tools []json.RawMe
 	hint := w.hint
 	for attempt := 0; ; attempt++ {
 		var next era.Era
-		l, next, err = d.open(ctx, hint, "")
+		l, next, err = d.open(ctx, opening{hint: hint})
 		if tools = d.o.Tools; err == nil && tools == nil && w.list {
 			tools, err = l.list(ctx)
 		}
@@ -161,7 +162,8 @@ func (d *dialer) bring(ctx context.Context, w want) (l *link, tools []json.RawMe
 
 // open connects and shakes hands. After a failure, next is what to ask for first
 // the next time.
-func (d *dialer) open(ctx context.Context, hint era.Era, task string) (l *link, next era.Era, err error) {
+func (d *dialer) open(ctx context.Context, o opening) (l *link, next era.Era, err error) {
+	hint := o.hint
 	// A fresh connection for each call is no storm; a process for each may be one.
 	if d.o.Command != nil || d.o.Isolation != PerCall {
 		if err := d.rate.Wait(ctx); err != nil { // at once where the wait would be too long
@@ -173,17 +175,17 @@ func (d *dialer) open(ctx context.Context, hint era.Era, task string) (l *link, 
 	}
 	switch {
 	case d.o.Command != nil:
-		l, err = d.spawn(ctx, task)
+		l, err = d.spawn(ctx, o)
 	case d.o.Dial != nil:
-		l, err = d.dial(ctx)
+		l, err = d.dial(ctx, o)
 	default:
-		l, next, err = d.connect(ctx, hint)
+		l, next, err = d.connect(ctx, o)
 		return d.tie(l), next, err
 	}
 	if err != nil {
 		return nil, hint, err
 	}
-	l, next, err = d.greet(ctx, l, hint)
+	l, next, err = d.greet(ctx, l, o)
 	return d.tie(l), next, err
 }
 
@@ -196,8 +198,8 @@ func (d *dialer) tie(l *link) *link {
 }
 
 // greet does the handshake on a stream.
-func (d *dialer) greet(ctx context.Context, l *link, hint era.Era) (*link, era.Era, error) {
-	p, next, err := d.shake(ctx, l.client, hint, probeGrace)
+func (d *dialer) greet(ctx context.Context, l *link, o opening) (*link, era.Era, error) {
+	p, next, err := d.shake(ctx, l.client, o, probeGrace)
 	if err != nil {
 		err = l.explain(err)
 		_ = l.close()
@@ -208,16 +210,16 @@ func (d *dialer) greet(ctx context.Context, l *link, hint era.Era) (*link, era.E
 }
 
 // spawn starts the server's process, with its task in the environment.
-func (d *dialer) spawn(ctx context.Context, task string) (*link, error) {
+func (d *dialer) spawn(ctx context.Context, o opening) (*link, error) {
 	cmd := *d.o.Command
-	if task != "" {
-		cmd.Env = append(append([]string{}, cmd.Env...), "TASK_ID="+task) // a copy: the options are shared
+	if o.task != "" {
+		cmd.Env = append(append([]string{}, cmd.Env...), "TASK_ID="+o.task) // a copy: the options are shared
 	}
 	p, err := d.o.Spawner.Start(ctx, cmd)
 	if err != nil {
 		return nil, err
 	}
-	l := newLink(d.o, Stdio)
+	l := newLink(d, Stdio)
 	l.process = p
 	stop := func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopBound)
@@ -226,7 +228,7 @@ func (d *dialer) spawn(ctx context.Context, task string) (*link, error) {
 	}
 	stream := wire.NewStream(wire.StreamOptions{
 		R: p.Stdout(), W: p.Stdin(), Close: stop,
-		Handler: d, MaxMessage: d.o.MaxMessage, Garbage: d.garbage,
+		Handler: d.handler(o), MaxMessage: d.o.MaxMessage, Garbage: d.garbage,
 	})
 	l.client = stream
 	// The process may end while something that it started keeps its output open.
@@ -252,30 +254,30 @@ func (d *dialer) spawn(ctx context.Context, task string) (*link, error) {
 	return l, nil
 }
 
-func (d *dialer) dial(ctx context.Context) (*link, error) {
+func (d *dialer) dial(ctx context.Context, o opening) (*link, error) {
 	rwc, err := d.o.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l := newLink(d.o, InProcess)
+	l := newLink(d, InProcess)
 	l.client = wire.NewStream(wire.StreamOptions{
-		R: rwc, W: rwc, Close: rwc.Close, Handler: d, MaxMessage: d.o.MaxMessage, Garbage: d.garbage,
+		R: rwc, W: rwc, Close: rwc.Close, Handler: d.handler(o), MaxMessage: d.o.MaxMessage, Garbage: d.garbage,
 	})
 	return l, nil
 }
 
 // connect reaches a server over HTTP. The configured transport counts; auto is
 // streamable HTTP, and SSE where the server does not know that.
-func (d *dialer) connect(ctx context.Context, hint era.Era) (*link, era.Era, error) {
+func (d *dialer) connect(ctx context.Context, to opening) (*link, era.Era, error) {
 	o := wire.HTTPOptions{
 		URL: d.o.URL, Header: d.o.Header, Client: d.o.HTTP,
-		Handler: d, MaxMessage: d.o.MaxMessage, Garbage: d.garbage,
+		Handler: d.handler(to), MaxMessage: d.o.MaxMessage, Garbage: d.garbage,
 	}
 	var first error
 	if d.o.Transport != SSE {
-		l := newLink(d.o, StreamableHTTP)
+		l := newLink(d, StreamableHTTP)
 		l.client = wire.NewHTTP(o)
-		l, next, err := d.greet(ctx, l, hint)
+		l, next, err := d.greet(ctx, l, to)
 		if err == nil || d.o.Transport == StreamableHTTP || !mayBeSSE(err) {
 			return l, next, err
 		}
@@ -288,9 +290,10 @@ func (d *dialer) connect(ctx context.Context, hint era.Era) (*link, era.Era, err
 		}
 		return nil, era.Unknown, err
 	}
-	l := newLink(d.o, SSE)
+	l := newLink(d, SSE)
 	l.client = client
-	return d.greet(ctx, l, era.Legacy)
+	to.hint = era.Legacy
+	return d.greet(ctx, l, to)
 }
 
 // mayBeSSE reports whether a server that answers so may speak the transport of
@@ -308,6 +311,11 @@ func (d *dialer) retire(l *link) {
 	if l.use.busy() && !l.ended() {
 		return // whoever releases it last comes back to it
 	}
+	d.discard(l)
+}
+
+// discard closes a link. Nobody waits for that.
+func (d *dialer) discard(l *link) {
 	d.mu.Lock()
 	shut := d.shut
 	if !shut {
@@ -407,6 +415,8 @@ func (d *dialer) Notification(_ *wire.Exchange, m *jsonrpc.Message) {
 	switch m.Method {
 	case "notifications/tools/list_changed":
 		d.changed()
+	case "notifications/prompts/list_changed", "notifications/resources/list_changed":
+		d.o.Noticed(m.Method)
 	case "notifications/message":
 		d.log.Debug("server logs", "params", string(head(m.Params.Join(), 1024)))
 	default:

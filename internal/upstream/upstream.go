@@ -95,6 +95,9 @@ type Options struct {
 	Listed func(tools []json.RawMessage)
 	// Changed is called after each change of the state. It must not block.
 	Changed func()
+	// Noticed is told the method of a notification that the server's prompts or
+	// resources are others than before. It must not block.
+	Noticed func(method string)
 
 	// Mask hides secrets in what the server and its process say of failures. Nil
 	// hides nothing.
@@ -121,6 +124,7 @@ type Server struct {
 	retry    *time.Timer
 	starting *start
 	link     *link // of a shared server
+	own      own
 }
 
 // New returns a server that is not started. Close it.
@@ -146,6 +150,9 @@ func New(o Options) (*Server, error) {
 	}
 	if o.Changed == nil {
 		o.Changed = func() {}
+	}
+	if o.Noticed == nil {
+		o.Noticed = func(string) {}
 	}
 	if o.Mask == nil {
 		o.Mask = func(text string) string { return text }

@@ -1,0 +1,239 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/era"
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/internal/wire"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// A Handler takes what a server sends by itself to one of its clients.
+type Handler interface {
+	// Asked answers a request of the server. ctx ends when the server gives up.
+	Asked(ctx context.Context, method string, params tool.Bytes) (tool.Bytes, *jsonrpc.Error)
+	// Heard takes a notification. It must return quickly.
+	Heard(method string, params tool.Bytes)
+}
+
+// A Greeting is what a legacy server is told of the client that a link is for.
+type Greeting struct {
+	Capabilities json.RawMessage // empty are none
+	ClientInfo   json.RawMessage // empty is this program
+	Task         string
+	Handler      Handler
+}
+
+// say returns the capabilities and the name to greet with.
+func (g *Greeting) say(self []byte) (capabilities, info []byte) {
+	capabilities, info = []byte("{}"), self
+	if g != nil && len(g.Capabilities) > 0 {
+		capabilities = g.Capabilities
+	}
+	if g != nil && len(g.ClientInfo) > 0 {
+		info = g.ClientInfo
+	}
+	return capabilities, info
+}
+
+// An opening says how a link is opened.
+type opening struct {
+	hint     era.Era
+	task     string
+	greeting *Greeting // nil for a link that may serve anybody
+}
+
+// handler returns what takes that which the server sends by itself on a link.
+func (d *dialer) handler(o opening) wire.Handler {
+	if o.greeting == nil || o.greeting.Handler == nil {
+		return d
+	}
+	return foreign{d, o.greeting.Handler}
+}
+
+// foreign is somebody else's handler on a link.
+type foreign struct {
+	d *dialer
+	h Handler
+}
+
+// Request implements wire.Handler.
+func (f foreign) Request(ctx context.Context, _ *wire.Exchange, m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
+	return f.h.Asked(ctx, m.Method, m.Params)
+}
+
+// Notification implements wire.Handler. That lists have changed concerns all.
+func (f foreign) Notification(x *wire.Exchange, m *jsonrpc.Message) {
+	switch m.Method {
+	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
+		f.d.Notification(x, m)
+		return
+	}
+	f.h.Heard(m.Method, m.Params)
+}
+
+// own is what a Server knows of the links that it has opened for single clients.
+type own struct {
+	open       atomic.Int64
+	modernOnly atomic.Bool // it was found out that no initialize is understood
+}
+
+// maxOwnConnections bounds the links of single clients to a server that needs no
+// process for each.
+const maxOwnConnections = 10_000
+
+// probeBound is how long a server that speaks the modern era may take to show that it
+// speaks the legacy one too.
+const probeBound = 5 * time.Second
+
+// Why there is no link of a client's own.
+var (
+	ErrModernOnly = errors.New("the server speaks the modern era only")
+	ErrTooMany    = errors.New("the server has too many connections of single clients")
+)
+
+// A Link is a legacy connection to a server that belongs to one client alone. Close
+// it.
+type Link struct {
+	s      *Server
+	l      *link
+	closed atomic.Bool
+}
+
+// Open opens a link for one client, in the legacy era. The error is ErrModernOnly
+// where the server does not speak it, ErrTooMany, or as of Call.
+func (s *Server) Open(ctx context.Context, g Greeting) (*Link, error) {
+	limit := int64(maxOwnConnections)
+	if s.o.Command != nil {
+		limit = int64(s.o.MaxSessions)
+	}
+	if s.own.modernOnly.Load() {
+		return nil, ErrModernOnly
+	}
+	if s.own.open.Add(1) > limit {
+		s.own.open.Add(-1)
+		return nil, ErrTooMany
+	}
+	l, err := s.openOwn(ctx, g)
+	if err != nil {
+		s.own.open.Add(-1)
+		return nil, err
+	}
+	return &Link{s: s, l: l}, nil
+}
+
+func (s *Server) openOwn(ctx context.Context, g Greeting) (*link, error) {
+	s.mu.Lock()
+	spoken, err := s.status.era, s.status.mayStart(s.o.Name)
+	limit, _ := s.status.startLimit(&s.o)
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	if spoken == era.Modern {
+		limit = min(limit, probeBound)
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer context.AfterFunc(s.ctx, func() { stop(unavailable(s.o.Name, "it is stopped")) })()
+	bounded, cancel := context.WithTimeoutCause(ctx, limit, notReady(limit))
+	defer cancel()
+	l, _, err := s.dialer.open(bounded, opening{hint: era.Legacy, task: g.Task, greeting: &g})
+	switch {
+	case err == nil:
+		l.use.add(0)
+		return l, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case spoken == era.Modern:
+		s.own.modernOnly.Store(true)
+		return nil, ErrModernOnly
+	}
+	return nil, unavailable(s.o.Name, s.o.Mask(tool.Flatten(err)))
+}
+
+// Era returns the era in which the server is spoken to, and starts it where that is
+// not known.
+func (s *Server) Era(ctx context.Context) (era.Era, error) {
+	if s.o.Isolation == Shared {
+		l, err := s.shared(ctx)
+		if err != nil {
+			return era.Unknown, err
+		}
+		return l.era, nil
+	}
+	for try := 0; ; try++ {
+		s.mu.Lock()
+		spoken := s.status.era
+		s.mu.Unlock()
+		if spoken != era.Unknown || try > 0 {
+			return spoken, nil
+		}
+		if err := s.Connect(ctx); err != nil {
+			return era.Unknown, err
+		}
+	}
+}
+
+// Meet returns what the server says of itself, and starts it where it has said
+// nothing yet.
+func (s *Server) Meet(ctx context.Context) (About, error) {
+	if a := s.About(); len(a.Raw) > 0 {
+		return a, nil
+	}
+	if err := s.Connect(ctx); err != nil {
+		return About{}, err
+	}
+	return s.About(), nil
+}
+
+// callOwn sends a request on a client's own link.
+func (s *Server) callOwn(ctx context.Context, c Call) (tool.Bytes, error) {
+	l := c.Link.l
+	l.use.add(1)
+	defer l.use.add(-1)
+	result, err := l.call(ctx, c)
+	if err == nil {
+		l.worked()
+		return result, nil
+	}
+	useless := s.judge(ctx, l, err)
+	return nil, failure(ctx, l, err, useless)
+}
+
+// Ended reports whether the link is over.
+func (l *Link) Ended() bool { return l.closed.Load() || l.l.ended() }
+
+// IdleSince reports whether nothing has run on the link since limit.
+func (l *Link) IdleSince(limit time.Time) bool { return l.l.use.idleSince(limit) }
+
+// Notify sends a notification to the server.
+func (l *Link) Notify(ctx context.Context, method string, params []byte) error {
+	return l.l.client.Notify(ctx, method, params)
+}
+
+// Close ends the link, and the process behind it: requests on it fail. It does not
+// wait for that.
+func (l *Link) Close() {
+	if l.closed.Swap(true) {
+		return
+	}
+	l.s.own.open.Add(-1)
+	l.s.dialer.discard(l.l)
+}
+
+// Notify sends a notification on the link that all share, where it is up.
+func (s *Server) Notify(ctx context.Context, method string, params []byte) error {
+	s.mu.Lock()
+	l := s.link
+	s.mu.Unlock()
+	if l == nil {
+		return unavailable(s.o.Name, "it is not running")
+	}
+	return l.client.Notify(ctx, method, params)
+}
