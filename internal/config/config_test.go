@@ -302,6 +302,12 @@ func TestApply(t *testing.T) {
 		{"limits", config.ToolRule{MaxResultChars: &chars, SearchHint: &hint, Timeout: &wait}, tool.Meta{
 			ReadOnly: true, Destructive: true, SideEffect: tool.EffectNetwork, RiskLevel: tool.RiskLow, SearchHint: hint, Timeout: wait,
 		}},
+		{"reads, so it destroys nothing", config.ToolRule{ReadOnly: &yes}, tool.Meta{
+			Registered: true, ReadOnly: true, SideEffect: tool.EffectNetwork, RiskLevel: tool.RiskLow, MaxResultChars: 5,
+		}},
+		{"destroys, so it does not only read", config.ToolRule{Destructive: &yes}, tool.Meta{
+			Registered: true, Destructive: true, SideEffect: tool.EffectNetwork, RiskLevel: tool.RiskLow, MaxResultChars: 5,
+		}},
 		{"safety", config.ToolRule{ReadOnly: &no, ConcurrencySafe: &yes, Destructive: &no, Idempotent: &yes, Notification: &yes, RiskLevel: &risk}, tool.Meta{
 			Registered: true, ConcurrencySafe: true, Idempotent: true, Notification: true, SideEffect: tool.EffectNetwork, RiskLevel: tool.RiskHigh, MaxResultChars: 5,
 		}},
@@ -321,7 +327,8 @@ func TestRuleCoversEveryField(t *testing.T) {
 servers: {a: {command: x}}
 tools:
   a/b: {read_only: true, concurrency_safe: true, destructive: false, idempotent: true, is_notification: true,
-    side_effect: external, risk_level: medium, max_result_chars: 7, search_hint: words, timeout: 3s}
+    side_effect: external, risk_level: medium, max_result_chars: 7, search_hint: words, timeout: 3s,
+    is_read_only_for_input: "true", labels: [egress], spend: 2}
 `})
 	cfg, err := load(t, filepath.Join(dir, "tenon.yaml"))
 	if err != nil {
@@ -330,6 +337,7 @@ tools:
 	want := tool.Meta{
 		Registered: true, ReadOnly: true, ConcurrencySafe: true, Idempotent: true, Notification: true,
 		SideEffect: tool.EffectExternal, RiskLevel: tool.RiskMedium, MaxResultChars: 7, SearchHint: "words", Timeout: 3 * time.Second,
+		ReadOnlyFor: "true", Labels: []tool.Label{tool.LabelEgress}, Spend: 2,
 	}
 	if diff := cmp.Diff(want, cfg.Tools[0].Apply(tool.Meta{Destructive: true})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

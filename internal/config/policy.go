@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/glob"
@@ -64,11 +65,29 @@ func (s guards) policy(o *object) {
 	in.boolean("block_high_risk", &p.BlockHighRisk)
 	in.boolean("allow_notification", &p.AllowNotification)
 	s.parameters(in)
-	p.Callers, p.Sessions = subjects(in, "callers"), subjects(in, "sessions")
+	var named []*source.Node // the names of limits that rules give
+	p.Callers, p.Sessions = subjects(in, "callers", &named), subjects(in, "sessions", &named)
 	for _, part := range []func(*object){s.approvals, s.taint, s.limits, s.definitions, s.redact} {
 		part(in)
 	}
 	in.refuse()
+	checkLimits(in, named, p.Limits)
+}
+
+// checkLimits wants the limits that rules give to be there: a misspelled name
+// bounds nothing.
+func checkLimits(o *object, named []*source.Node, limits []Limit) {
+	var names []string
+	for _, l := range limits {
+		if l.Name != "" {
+			names = append(names, l.Name)
+		}
+	}
+	for _, n := range named {
+		if !slices.Contains(names, n.Text) && !dynamic(n) {
+			o.fail(n, fmt.Sprintf("there are no limits %q", clip(n.Text)), suggest(n.Text, names, "there are"))
+		}
+	}
 }
 
 // mode reads the key of that name.
@@ -192,8 +211,8 @@ func oneOrMore(o *object, name string, dst *[]string) {
 	}
 }
 
-// subjects reads a map of patterns of names.
-func subjects(o *object, name string) []SubjectRule {
+// subjects reads a map of patterns of names. It adds the names of limits to named.
+func subjects(o *object, name string, named *[]*source.Node) []SubjectRule {
 	n := o.key(name)
 	if n == nil {
 		return nil
@@ -214,6 +233,9 @@ func subjects(o *object, name string) []SubjectRule {
 		mode(sub, &r.Mode)
 		oneOrMore(sub, "skill", &r.Skills)
 		sub.text("limits", &r.Limits)
+		if r.Limits != "" {
+			*named = append(*named, sub.seen["limits"])
+		}
 		sub.refuse()
 		out = append(out, r)
 	}

@@ -36,6 +36,9 @@ func (r ToolRule) Match(id tool.ID) bool { return glob.MatchID(r.Pattern, id) }
 // declares what the tool does registers it; one that only sets limits or words
 // for the search does not, for it says nothing of how safe the tool is.
 func (r ToolRule) Apply(m tool.Meta) tool.Meta {
+	// What was said before of one is taken back by the other: nothing is both.
+	m.Destructive = m.Destructive && (r.ReadOnly == nil || !*r.ReadOnly)
+	m.ReadOnly = m.ReadOnly && (r.Destructive == nil || !*r.Destructive)
 	set(&m.ReadOnly, r.ReadOnly)
 	set(&m.ConcurrencySafe, r.ConcurrencySafe)
 	if r.ConcurrencySafe != nil {

@@ -133,25 +133,7 @@ func (a *arguments) object(d *json.Decoder, depth int) (any, error) {
 	if _, err := d.Token(); err != nil {
 		return nil, err
 	}
-	if len(o) > 1 {
-		if x, y := alike(o); x != "" {
-			return nil, &doubtError{fmt.Sprintf("the arguments %q and %q differ only in how they are written", clip(x), clip(y))}
-		}
-	}
 	return o, nil
-}
-
-// alike returns two names of an object that some program takes for the same.
-func alike(o map[string]any) (string, string) {
-	seen := make(map[string]string, len(o))
-	for name := range o {
-		f := fold(name)
-		if other, ok := seen[f]; ok {
-			return min(name, other), max(name, other)
-		}
-		seen[f] = name
-	}
-	return "", ""
 }
 
 // variant returns a name of the object that some program takes for the one
