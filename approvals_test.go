@@ -2,8 +2,16 @@ package tenon_test
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -243,5 +251,60 @@ func TestBatchThatEndsAsksNoMore(t *testing.T) {
 	wg.Wait()
 	if all, err := g.Approvals().Pending(t.Context(), 10); err != nil || len(all) != 0 || removed.Load() != 0 {
 		t.Errorf("%d questions wait, %v, removed %d", len(all), err, removed.Load())
+	}
+}
+
+// A webhook is told of each approval, signed, and what it answers decides nothing. A
+// reload gives it another address.
+func TestWebhookIsTold(t *testing.T) {
+	type delivery struct {
+		path, status string
+	}
+	told := make(chan delivery, 10)
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		mac := hmac.New(sha256.New, []byte("not-a-real-key-000"))
+		fmt.Fprintf(mac, "%s.%s", r.Header.Get("X-Tenon-Timestamp"), body)
+		if want := "sha256=" + hex.EncodeToString(mac.Sum(nil)); r.Header.Get("X-Tenon-Signature") != want {
+			t.Errorf("signed %s, want %s", r.Header.Get("X-Tenon-Signature"), want)
+		}
+		var a tool.Approval
+		if err := json.Unmarshal(body, &a); err != nil {
+			t.Error(err)
+		}
+		told <- delivery{r.URL.Path, string(a.Status)}
+		_, _ = io.WriteString(w, `{"decision":"approved"}`)
+	}))
+	defer hook.Close()
+	text := "version: 1\npolicy: {mode: ask_destructive, block_high_risk: false, approvals: {webhook: {url: %q, secret: not-a-real-key-000}}}\n"
+	o := tenon.Options{Config: write(t, fmt.Sprintf(text, hook.URL+"/one")), Start: true}
+	tenon.AddTool(&o, tenon.Function{Name: "remove"}, func(context.Context, struct{}) (struct{}, error) {
+		t.Error("it ran")
+		return struct{}{}, nil
+	})
+	g := open(t, o)
+	for _, path := range []string{"/one", "/two"} {
+		got := during(t, func() *tool.Result {
+			return g.Call(t.Context(), tool.Call{Server: "go", Tool: "remove"})
+		})
+		if d := <-told; d != (delivery{path, "pending"}) {
+			t.Errorf("told %+v", d)
+		}
+		decide(t, g, waiting(t, g, 1)[0].ID, tool.Verdict{By: "bert"})
+		if d := <-told; d != (delivery{path, "denied"}) {
+			t.Errorf("told %+v", d)
+		}
+		if res := <-got; res.Kind != tool.Denied {
+			t.Errorf("%s", res.Text())
+		}
+		if err := os.WriteFile(o.Config, fmt.Appendf(nil, text, hook.URL+"/two"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

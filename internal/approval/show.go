@@ -69,6 +69,9 @@ func compact(args []byte) ([]byte, error) {
 // membersOf returns the members of an object, compact. One that is there twice is an
 // error: two readers could disagree about which one counts.
 func membersOf(args []byte) (map[string]json.RawMessage, error) {
+	if !json.Valid(args) {
+		return nil, errors.New("they are no JSON")
+	}
 	d := json.NewDecoder(bytes.NewReader(args))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return nil, errors.New("they are no object")
