@@ -20,8 +20,9 @@ type Secrets interface {
 	Result(raw tool.Bytes, skip ...jsonrpc.Span) (tool.Bytes, int)
 }
 
-// redact hides secrets in what is answered: in failures always, and with
-// Options.Redact in results and in progress too. It is inside of shape, so that what
+// redact hides secrets in what is answered: in messages and notes always, and with
+// Options.Redact in results and in progress too. What a server says of a failure has
+// lost them in send already, since other stages quote it. It is inside of shape, so that what
 // is kept behind a handle has none either, and a secret is never cut in two before it
 // is looked for.
 func redact(o *Options, next Handler) Handler {
@@ -41,8 +42,8 @@ func redact(o *Options, next Handler) Handler {
 		if res.Message != "" {
 			res.Message = o.Secrets.Text(res.Message)
 		}
-		if res.Kind != "" && res.Raw.Len() > 0 {
-			res.Raw = tool.OneOf(o.Secrets.Failure(res.Raw.Join()))
+		for i := range r.Notes {
+			r.Notes[i].Text = o.Secrets.Text(r.Notes[i].Text)
 		}
 		if !o.Redact || res.Kind != "" || res.Raw.Len() == 0 {
 			return res

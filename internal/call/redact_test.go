@@ -151,3 +151,30 @@ func TestRedactProgress(t *testing.T) {
 		}
 	}
 }
+
+// TestRedactNotes: what other stages quote of a failure, shortened, holds no secret
+// either, whole or in part.
+func TestRedactNotes(t *testing.T) {
+	said := `{"content":[{"type":"text","text":"` + strings.Repeat("x", 193) + ` SECRET"}],"isError":true}`
+	run := call.New(call.Options{
+		Catalog: &shelf{tools: []tool.Tool{
+			{ID: tool.ID{Server: "s", Name: "t"}, Meta: tool.Meta{ReadOnly: true}}, {ID: tool.ID{Server: "s", Name: "u"}, Meta: tool.Meta{ReadOnly: true}},
+		}},
+		NewID: func() string { return "c_1" }, Secrets: &plainSecrets{},
+		Fallbacks: []call.Fallback{{Match: func(id tool.ID) bool { return id.Name == "t" }, Members: []call.Member{
+			{Tool: tool.ID{Server: "s", Name: "u"}, On: []tool.Kind{tool.Failed}},
+		}}},
+		Send: func(_ context.Context, r *call.Request, _ []byte) (tool.Bytes, error) {
+			if r.Target.Name == "t" {
+				return tool.OneOf([]byte(said)), nil
+			}
+			return tool.OneOf([]byte(`{"content":[{"type":"text","text":"fine"}]}`)), nil
+		},
+		Record: func(*call.Request, *tool.Result) {},
+	})
+	res := run(t.Context(), tool.Call{Server: "s", Tool: "t", Arguments: []byte(`{}`)})
+	notes := fmt.Sprint(res.Notes)
+	if res.Kind != "" || !strings.Contains(notes, "xxx •••") || strings.Contains(notes, "SEC") {
+		t.Errorf("%q %v", res.Kind, notes)
+	}
+}

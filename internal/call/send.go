@@ -24,7 +24,11 @@ func send(o *Options) Handler {
 		r.Attempts++
 		raw, err := o.Send(ctx, r, params)
 		if err == nil {
-			return answered(r, raw)
+			res := answered(r, raw)
+			if res.Kind == tool.Failed && o.Secrets != nil && res.Raw.Len() > 0 {
+				res.Raw = tool.OneOf(o.Secrets.Failure(res.Raw.Join()))
+			}
+			return res
 		}
 		if e, ok := errors.AsType[*jsonrpc.Error](err); ok && o.Secrets != nil && e.Raw != nil {
 			err = jsonrpc.ErrorOf(tool.OneOf(o.Secrets.Failure(e.Raw)))
