@@ -418,10 +418,10 @@ func (d *dialer) Notification(_ *wire.Exchange, m *jsonrpc.Message) {
 	case "notifications/prompts/list_changed", "notifications/resources/list_changed":
 		d.o.Noticed(m.Method)
 	case "notifications/message":
-		d.log.Debug("server logs", "params", string(head(m.Params.Join(), 1024)))
+		d.log.Debug("server logs", "params", head(d.o.Mask(string(m.Params.Join())), 1024))
 	default:
 		d.log.Debug("notification", "method", m.Method)
 	}
 }
 
-func head(b []byte, n int) []byte { return b[:min(len(b), n)] }
+func head(s string, n int) string { return s[:min(len(s), n)] }
