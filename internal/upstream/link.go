@@ -418,7 +418,10 @@ func (d *dialer) Notification(_ *wire.Exchange, m *jsonrpc.Message) {
 	case "notifications/prompts/list_changed", "notifications/resources/list_changed":
 		d.o.Noticed(m.Method)
 	case "notifications/message":
-		d.log.Debug("server logs", "params", head(d.o.Mask(string(m.Params.Join())), 1024))
+		if d.log.Enabled(d.ctx, slog.LevelDebug) {
+			// Half of a secret would not be found any more.
+			d.log.Debug("server logs", "params", head(d.o.Mask(head(string(m.Params.Join()), 8<<10)), 1<<10))
+		}
 	default:
 		d.log.Debug("notification", "method", m.Method)
 	}
