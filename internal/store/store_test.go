@@ -28,8 +28,19 @@ func TestMain(m *testing.M) {
 		child(dir)
 		return
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"))
+	code := m.Run()
+	if postgres != nil {
+		postgres.Stop()
+	}
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Println(err)
+		code = 1
+	}
+	os.Exit(code)
 }
+
+// postgres is the server of all tests; nil until the first one that needs it.
+var postgres *testenv.Postgres
 
 // A dialect is a kind of database that the tests run against.
 type dialect struct {
@@ -48,9 +59,11 @@ func onEach(t *testing.T, test func(t *testing.T, d dialect)) {
 		}, func(url string) string { return strings.TrimPrefix(url, "sqlite:") }})
 	})
 	t.Run("postgres", func(t *testing.T) {
-		server := testenv.StartPostgres(t)
+		if postgres == nil {
+			postgres = testenv.KeepPostgres(t)
+		}
 		test(t, dialect{"postgres", "pgx", func(t *testing.T) (string, string) {
-			return server.Database(t), t.TempDir()
+			return postgres.Database(t), t.TempDir()
 		}, func(url string) string { return url }})
 	})
 }

@@ -14,6 +14,12 @@ func StartPostgres(tb testing.TB) *Postgres {
 	return nil
 }
 
+// KeepPostgres skips the test as StartPostgres does.
+func KeepPostgres(tb testing.TB) *Postgres {
+	tb.Helper()
+	return StartPostgres(tb)
+}
+
 // Database makes a new empty database and returns its URL.
 func (p *Postgres) Database(testing.TB) string { return p.URL }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -13,6 +14,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -26,14 +29,24 @@ import (
 type Postgres struct {
 	URL string // of the database postgres
 
-	input interface{ Close() error }
+	dir   string
+	input io.Closer
 	cmd   *exec.Cmd
-	made  int
+	stop  sync.Once
+	made  atomic.Int64
 }
 
-// StartPostgres starts a server for a test. It is skipped, or in CI fails, where
-// the programs are missing.
+// StartPostgres starts a server for a test, and stops it at its end. The test is
+// skipped, or in CI fails, where the programs are missing.
 func StartPostgres(tb testing.TB) *Postgres {
+	tb.Helper()
+	p := KeepPostgres(tb)
+	tb.Cleanup(p.Stop)
+	return p
+}
+
+// KeepPostgres starts a server for several tests, which TestMain must stop.
+func KeepPostgres(tb testing.TB) *Postgres {
 	tb.Helper()
 	bin, err := postgresBin()
 	if err != nil {
@@ -45,18 +58,16 @@ func StartPostgres(tb testing.TB) *Postgres {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
 	var as *syscall.SysProcAttr
 	if os.Getuid() == 0 { // the server refuses to run as root
 		as = unprivileged(tb, dir)
 	}
 	data := filepath.Join(dir, "data")
 	run(tb, as, filepath.Join(bin, "initdb"), "-D", data, "-A", "trust", "-U", "tenon", "--no-sync", "-E", "UTF8", "--locale=C")
-	p := &Postgres{}
+	p := &Postgres{dir: dir}
 	port := freePort(tb)
 	p.URL = fmt.Sprintf("postgres://tenon@127.0.0.1:%d/postgres?sslmode=disable", port)
 	p.start(tb, as, filepath.Join(bin, "postgres"), "-D", data, "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-k", "", "-F")
-	tb.Cleanup(func() { p.Stop() })
 	p.await(tb)
 	return p
 }
@@ -69,18 +80,21 @@ func (p *Postgres) Database(tb testing.TB) string {
 		tb.Fatal(err)
 	}
 	defer db.Close()
-	p.made++
-	name := fmt.Sprintf("t%d", p.made)
+	name := fmt.Sprintf("t%d", p.made.Add(1))
 	if _, err := db.ExecContext(tb.Context(), "CREATE DATABASE "+name); err != nil {
 		tb.Fatal(err)
 	}
 	return strings.Replace(p.URL, "/postgres?", "/"+name+"?", 1)
 }
 
-// Stop ends the server at once, as if its machine had died, and waits for it.
+// Stop ends the server at once, as if its machine had died, waits for it and
+// removes its data.
 func (p *Postgres) Stop() {
-	_ = p.input.Close()
-	_ = p.cmd.Wait() // it was ended by a signal
+	p.stop.Do(func() {
+		_ = p.input.Close()
+		_ = p.cmd.Wait() // it was ended by a signal
+		_ = os.RemoveAll(p.dir)
+	})
 }
 
 // start starts the server behind a shell that ends it when its input ends, which
