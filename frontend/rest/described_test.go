@@ -96,6 +96,9 @@ func (d description) compare(t *testing.T, r *http.Request, body []byte, rec *ht
 	if strings.HasPrefix(path, "/handles/") {
 		path = "/handles/{id}"
 	}
+	if strings.HasPrefix(path, "/skills/") {
+		path = "/skills/{name}"
+	}
 	if id, ok := strings.CutPrefix(path, "/approvals/"); ok {
 		path = "/approvals/{id}"
 		if strings.HasSuffix(id, "/decide") {
