@@ -59,3 +59,17 @@ func TestPlaceIsReservedFirst(t *testing.T) {
 		t.Error("a call without a timeout waits without end")
 	}
 }
+
+// TestPanicIsKept: a call that panics is recorded, and gives its place back by that.
+func TestPanicIsKept(t *testing.T) {
+	var kept []*tool.Result
+	run := call.New(call.Options{
+		NewID:   func() string { return "id" }, // no catalog: resolve panics
+		Reserve: func(context.Context, time.Duration) (bool, error) { return true, nil },
+		Record:  func(_ *call.Request, res *tool.Result) { kept = append(kept, res) },
+	})
+	res := run(t.Context(), tool.Call{Server: "s", Tool: "t"})
+	if res.Kind != tool.Internal || len(kept) != 1 || kept[0].Kind != tool.Internal {
+		t.Errorf("got %+v, kept %v", res, kept)
+	}
+}

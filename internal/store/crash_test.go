@@ -126,3 +126,59 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("%v %+v", err, v)
 	}
 }
+
+// A crash between the commit and the removal of a file that was taken over must not
+// write its calls twice.
+func TestTakenOverOnce(t *testing.T) {
+	dir := t.TempDir()
+	url := "sqlite:" + filepath.Join(dir, "record.db")
+	leave := open(t, store.Options{URL: url})
+	add(t, leave, finished(1), finished(2))
+	if err := leave.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "record.db.spool", "*.jsonl"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "record.db")); !os.IsNotExist(err) {
+		t.Errorf("a process that ends opened the database: %v", err)
+	}
+	body, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, store.Options{URL: url})
+	for range 2 {
+		page, err := s.Calls(t.Context(), store.Filter{})
+		if err != nil || len(page.Calls) != 2 {
+			t.Fatalf("%d calls, want 2: %v", len(page.Calls), err)
+		}
+		if _, err := os.Stat(files[0]); !os.IsNotExist(err) {
+			t.Errorf("the file is still there: %v", err)
+		}
+		if err := os.WriteFile(files[0], append(body, "no row\n{\"type\":\"pruned\"}\n"...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What processes leave does not pile up.
+func TestNotTooMuchIsLeft(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 70 {
+		s := open(t, store.Options{URL: "sqlite:" + filepath.Join(dir, "record.db")})
+		add(t, s, finished(i))
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "record.db.spool", "*.jsonl"))
+	if err != nil || len(files) > 10 {
+		t.Errorf("%d files are left, %v", len(files), err)
+	}
+	s := open(t, store.Options{URL: "sqlite:" + filepath.Join(dir, "record.db")})
+	if v, err := s.Verify(t.Context(), ""); err != nil || v.Rows != 70 || len(v.Faults) > 0 {
+		t.Errorf("%+v %v", v, err)
+	}
+}
