@@ -3,6 +3,8 @@ package tenon
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"log/slog"
 
 	"github.com/tenon-mcp/tenon/internal/catalog"
@@ -65,8 +67,20 @@ func (h maskingHandler) attr(a slog.Attr) slog.Attr {
 	case slog.KindString:
 		a.Value = slog.StringValue(h.m.Text(v.String()))
 	case slog.KindAny:
-		if err, ok := v.Any().(error); ok {
-			a.Value = slog.StringValue(h.m.Text(err.Error()))
+		var text string
+		switch v := v.Any().(type) {
+		case error:
+			text = v.Error()
+		case []byte:
+			text = string(v)
+		case json.RawMessage:
+			text = string(v)
+		default:
+			text = fmt.Sprint(v)
+		}
+		masked := h.m.Text(text)
+		if _, ok := v.Any().(error); ok || masked != text {
+			a.Value = slog.StringValue(masked)
 		}
 	case slog.KindGroup:
 		group := make([]slog.Attr, 0, len(v.Group()))

@@ -1,8 +1,11 @@
 package tenon_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -80,5 +83,17 @@ func TestReloadTakesRedaction(t *testing.T) {
 			t.Fatalf("%s: %+v %v", step.name, done, err)
 		}
 		check(step.name, step.description, step.result)
+	}
+}
+
+// TestLogHoldsNoSecret: whatever is logged, in whatever type.
+func TestLogHoldsNoSecret(t *testing.T) {
+	const secret = "not-a-real-key-000"
+	var out bytes.Buffer
+	log := tenon.MaskedLog(slog.NewJSONHandler(&out, nil), secret)
+	log.With("a", secret).WithGroup("g").Error("m "+secret, "error", errors.New(secret), "list", []string{secret}, "raw", json.RawMessage(`"`+secret+`"`),
+		"bytes", []byte(secret), "struct", struct{ S string }{secret}, slog.Group("h", "k", secret), "form", "password=hunter22", "plain", []int{1})
+	if s := out.String(); strings.Contains(s, "not-a-real") || strings.Contains(s, "hunter22") || !strings.Contains(s, `"plain":[1]`) || strings.Count(s, "•••") != 9 {
+		t.Error(s)
 	}
 }
