@@ -42,12 +42,11 @@ type conn struct {
 
 // watch is what the patrol knows of a connection, and what it reads for it.
 type watch struct {
-	seen      uint64 // the state of the last round
-	rounds    int    // since it is that
-	watcher   sync.WaitGroup
-	unwatched atomic.Bool // the watcher is told to end
-	early     [1]byte     // what it has read
-	hasEarly  bool
+	seen     uint64 // the state of the last round
+	rounds   int    // since it is that
+	watcher  sync.WaitGroup
+	early    [1]byte // what it has read
+	hasEarly bool
 }
 
 func newConn(s *Server, rwc net.Conn) *conn {
@@ -243,7 +242,7 @@ func (c *conn) serve(conn context.Context, h *head) bool {
 	cancel()
 	x.body.end()
 	if !done {
-		x.abort()
+		x.over = true
 		return false
 	}
 	keep := x.finish()

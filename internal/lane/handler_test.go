@@ -64,6 +64,8 @@ func (l *events) handler() http.Handler {
 var handlers = map[string]http.HandlerFunc{
 	"/echo": func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
+		ctx := r.Context()
+		fmt.Fprintf(w, "%v %v %v\n", ctx.Value(http.ServerContextKey) != nil, ctx.Value(http.LocalAddrContextKey), r.TLS)
 		fmt.Fprintf(w, "%s %s %s host %q length %d coding %v body %q %v\n", r.Method, r.URL, r.Proto, r.Host, r.ContentLength, r.TransferEncoding, body, err)
 		for _, k := range slices.Sorted(maps.Keys(r.Header)) {
 			fmt.Fprintf(w, "%s: %q\n", k, r.Header[k])

@@ -198,17 +198,52 @@ func TestClientThatReadsNothing(t *testing.T) {
 	}
 }
 
-// TestLateWriter: what writes after its handler has returned must not get into the
-// answer to another request.
-func TestLateWriter(t *testing.T) {
+// TestNoBounds: a server without time-outs waits for ever.
+func TestNoBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := lane.New(&http.Server{BaseContext: base(t.Context()), Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, "answer")
+		})})
+		ln := newListener()
+		var serving sync.WaitGroup
+		serving.Go(func() { _ = s.Serve(ln) })
+		c := ln.dial()
+		r := bufio.NewReader(c)
+		get := request("GET", "/", "")
+		for _, script := range [][]string{{get}, {get}, {get[:10], get[10:]}, {get}} {
+			for _, part := range script {
+				time.Sleep(time.Hour)
+				_, _ = io.WriteString(c, part)
+			}
+			res, err := http.ReadResponse(r, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if body, err := io.ReadAll(res.Body); err != nil || string(body) != "answer" {
+				t.Errorf("%q: %q, %v", script, body, err)
+			}
+			_ = res.Body.Close()
+		}
+		_ = c.Close()
+		_ = s.Shutdown(t.Context())
+		serving.Wait()
+	})
+}
+
+// TestLateUse: what a handler has kept when it returned must not get into another
+// request, nor see it.
+func TestLateUse(t *testing.T) {
 	var kept http.ResponseWriter
+	var body io.Reader
 	addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/keep" {
-			kept = w
+			kept, body = w, r.Body
+			_ = http.NewResponseController(w).Flush() // so that its length is open
 			return
 		}
 		_, err := kept.Write([]byte("late"))
-		fmt.Fprint(w, err != nil)
+		_, err2 := body.Read(make([]byte, 1))
+		fmt.Fprint(w, err != nil, err2 != nil)
 	})
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)
 	if err != nil {
@@ -216,8 +251,8 @@ func TestLateWriter(t *testing.T) {
 	}
 	defer conn.Close()
 	r := bufio.NewReader(conn)
-	for _, c := range []struct{ path, want string }{{"/keep", ""}, {"/", "true"}} {
-		_, _ = io.WriteString(conn, request("GET", c.path, ""))
+	for _, c := range []struct{ path, want string }{{"/keep", ""}, {"/", "true true"}} {
+		_, _ = io.WriteString(conn, request("POST", c.path, "body"))
 		res, err := http.ReadResponse(r, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -153,18 +153,16 @@ func (c *conn) startWatch() {
 	c.watcher.Go(func() {
 		n, err := c.rwc.Read(c.early[:])
 		c.hasEarly = n > 0 // the next request; whether the client waits for this one is not seen then
-		if err != nil && !c.unwatched.Load() {
-			c.cancel()
+		if err != nil {
+			c.cancel() // or the request is over already
 		}
 	})
 }
 
 // endWatch ends that reading, and keeps what it has read.
 func (c *conn) endWatch() {
-	c.unwatched.Store(true)
 	_ = c.rwc.SetReadDeadline(past)
 	c.watcher.Wait()
-	c.unwatched.Store(false)
 	_ = c.rwc.SetReadDeadline(time.Time{})
 	if c.hasEarly {
 		c.hasEarly = false

@@ -320,7 +320,6 @@ func (w *response) finish() bool {
 	}
 	w.over = true
 	w.c.out.flush()
-	w.c.out.sent = false
 	if w.timed {
 		_ = w.c.rwc.SetWriteDeadline(time.Time{})
 	}
@@ -347,22 +346,12 @@ func (w *response) trailer() http.Header {
 	return t
 }
 
-// abort sends what a handler that has panicked had written before, where some of
-// it may be out already.
-func (w *response) abort() {
-	w.over = true
-	if w.c.out.sent || w.written > sniffSize {
-		w.c.out.flush()
-	}
-}
-
 // An output collects what is to be written. It keeps its first error, and ends
 // the request then.
 type output struct {
-	c    *conn
-	b    []byte
-	err  error
-	sent bool // something of this answer
+	c   *conn
+	b   []byte
+	err error
 }
 
 // add appends texts.
@@ -401,7 +390,6 @@ func (o *output) write(p []byte) {
 	if o.err != nil || len(o.b)+len(p) == 0 {
 		return
 	}
-	o.sent = true
 	switch {
 	case len(p) == 0:
 		_, o.err = o.c.rwc.Write(o.b)

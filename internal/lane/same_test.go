@@ -38,12 +38,13 @@ func fast(s *http.Server) server  { return lane.New(s) }
 // A client's script is what it sends, with these words between: pause (a second),
 // tick (a round of the patrol), half (it has sent all), gone (it is closed).
 const (
-	pause = "\x00pause"
-	tick  = "\x00tick"
-	half  = "\x00half"
-	gone  = "\x00gone"
-	late  = "\x00late" // longer than any bound
-	stop  = "\x00stop" // the server stops
+	pause  = "\x00pause"
+	tick   = "\x00tick"
+	half   = "\x00half"
+	gone   = "\x00gone"
+	minute = "\x00minute"
+	late   = "\x00late" // longer than any bound
+	stop   = "\x00stop" // the server stops
 )
 
 // play runs a script against a server, and returns all that the client and the
@@ -85,6 +86,8 @@ func play(t *testing.T, kind func(*http.Server) server, script []string) (transc
 				time.Sleep(time.Second)
 			case tick:
 				time.Sleep(4 * time.Millisecond)
+			case minute:
+				time.Sleep(time.Minute)
 			case late:
 				time.Sleep(10 * time.Minute)
 			case half:
