@@ -10,6 +10,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/policy"
+	"github.com/tenon-mcp/tenon/internal/relay"
 	"github.com/tenon-mcp/tenon/internal/rules"
 	"github.com/tenon-mcp/tenon/internal/upstream"
 	"github.com/tenon-mcp/tenon/tool"
@@ -108,11 +109,16 @@ func (v view) send(ctx context.Context, r *call.Request, params []byte) (tool.By
 	if r.Target == v.long.tool {
 		return v.readResult(ctx, r, params)
 	}
-	return v.byName[r.Target.Server].server.Call(ctx, upstream.Call{
+	c := upstream.Call{
 		Params: params, Name: r.Target.Name, Task: r.Task,
 		Key:      upstream.Key{Caller: r.Caller.Name, Session: r.SessionName()},
 		Progress: r.ProgressFunc(), Notes: r,
-	})
+	}
+	m := v.byName[r.Target.Server]
+	if client, ok := r.Origin.(*relay.Client); ok {
+		return client.Do(ctx, hop{m, c}, relay.Request{Method: "tools/call", Params: params, Peer: r.Peer, Progress: c.Progress})
+	}
+	return m.server.Call(ctx, c)
 }
 
 // EndSession ends what servers of isolation session hold for this session of the

@@ -129,7 +129,8 @@ func (k maker) server(s *config.Server, m *member) (*upstream.Server, error) {
 		MaxMessage: k.cfg.Gateway.MaxMessageBytes, Spawner: k.spawner,
 		ClientName: "tenon", ClientVersion: version(), Keep: k.o.Start,
 		Listed: func(tools []json.RawMessage) { k.Gateway.listed(m, tools) }, Changed: func() { k.changed(m.name) },
-		Logger: k.log, Mask: k.secrets.Text,
+		Noticed: func(method string) { k.noticed(m.name, method) },
+		Logger:  k.log, Mask: k.secrets.Text,
 	}
 	switch {
 	case s.Bundled != "":
@@ -305,6 +306,15 @@ func (k maker) offer(m *member, raw []json.RawMessage) (changed bool) {
 
 func (k maker) changed(server string) {
 	k.events.send(Event{Kind: ServerChanged, Server: server})
+}
+
+// noticed hears that the prompts or the resources of a server have changed.
+func (g *Gateway) noticed(server, method string) {
+	kind := ResourcesChanged
+	if method == "notifications/prompts/list_changed" {
+		kind = PromptsChanged
+	}
+	g.events.send(Event{Kind: kind, Server: server})
 }
 
 // meta returns what is declared of a tool: by the bundled server, then by the

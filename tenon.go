@@ -44,6 +44,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/internal/quota"
 	"github.com/tenon-mcp/tenon/internal/redact"
+	"github.com/tenon-mcp/tenon/internal/relay"
 	"github.com/tenon-mcp/tenon/internal/rules"
 	"github.com/tenon-mcp/tenon/internal/taint"
 	"github.com/tenon-mcp/tenon/tool"
@@ -118,6 +119,7 @@ type Gateway struct {
 	taint   *taint.Tracker
 	stops   *Stops
 	access  *access.Access // so do callers
+	relay   *relay.Relay
 
 	pool      atomic.Pointer[pool] // the current one
 	offering  sync.Mutex           // held while a list of tools is offered, and while pools change
@@ -173,6 +175,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	g.close = sync.OnceValue(func() error { return shutdown(g) })
 	g.closing, g.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	g.leaving, g.leave = context.WithCancel(g.closing)
+	g.relay = relay.New(g.closing)
 	g.approvals = newApprovals(g)
 	g.openStops(o)
 	g.memory.open(cfg, o)
@@ -218,6 +221,7 @@ func (g *Gateway) Close() error { return g.close() }
 func shutdown(g *Gateway) error {
 	g.leave()
 	g.approvals.close()
+	g.relay.Close()
 	g.reloading <- struct{}{} // for good, after the reload that runs
 	var err error
 	if p := g.pool.Load(); p != nil {

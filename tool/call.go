@@ -17,7 +17,7 @@ type Call struct {
 	// IdempotencyKey makes a call that is repeated with the same key and arguments
 	// answer with what came of the first one, in place of running twice. At most
 	// 255 bytes, of the caller's choice.
-	IdempotencyKey string        `json:"idempotency_key,omitempty"`
+	IdempotencyKey string `json:"idempotency_key,omitempty"`
 	// Mode is a mode that this call asks for. It can only make the caller's own one
 	// stricter.
 	Mode    Mode          `json:"mode,omitempty"`
@@ -34,6 +34,12 @@ type Call struct {
 	// Person reaches the person behind the caller, where the caller's program can
 	// put a question to one. Nil cannot.
 	Person Person `json:"-"`
+	// Peer is the way back to the caller's program, where it is an MCP client. Nil is
+	// none.
+	Peer Peer `json:"-"`
+	// Origin is what the gateway knows of that program; it is the gateway's to set. One
+	// with a method TakesInterim that says so takes results that are not the end.
+	Origin any `json:"-"`
 }
 
 // A Caller is who calls: the zero value is the local user.

@@ -86,7 +86,7 @@ func runServe(ctx context.Context, a *app, listen string, stdio, listening bool)
 		api := rest.New(gw, rest.Options{Version: thisBuild().Version, Logger: log})
 		fronts := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch {
-			case r.URL.Path == "/mcp":
+			case r.URL.Path == "/mcp", strings.HasPrefix(r.URL.Path, mcp.ServerPath), strings.HasPrefix(r.URL.Path, mcp.SkillPath):
 				front.ServeHTTP(w, r)
 			case strings.HasPrefix(r.URL.Path, mcp.MetadataPath):
 				front.ServeMetadata(w, r)

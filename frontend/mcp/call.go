@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	tenon "github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/wire"
@@ -19,7 +20,7 @@ var (
 	metaKeys = []string{"progressToken", "tenon/session", "tenon/task", "tenon/skill", "tenon/idempotency_key", "tenon/mode"}
 )
 
-func (h *handler) call(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message, modern bool) (tool.Bytes, *jsonrpc.Error) {
+func (h *handler) call(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message, modern bool, meta era.RequestMeta) (tool.Bytes, *jsonrpc.Error) {
 	params := tool.OneOf(m.Params.Join())
 	var spans [5]jsonrpc.Span
 	if err := jsonrpc.OwnMembers(params, callKeys, spans[:]); err != nil {
@@ -42,21 +43,27 @@ func (h *handler) call(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message
 	}
 	h.meta(&c, x, spans[2].In(params))
 	c.Session = cmp.Or(c.Session, h.name)
+	c.Skill = cmp.Or(h.skill, c.Skill)
 	if modern {
-		return h.callModern(ctx, c, params, spans)
+		return h.callModern(ctx, x, c, params, spans, meta)
 	}
 	if h.elicits.Load() {
 		c.Person = asker{x}
 	}
 	h.target(&c)
+	if session := h.session.Load(); session != nil {
+		return answer(session.Call(ctx, x, c), false)
+	}
 	return answer(h.gw.Call(ctx, c), false)
 }
 
 // callModern makes a call whose client may be given a question to come again with.
-func (h *handler) callModern(ctx context.Context, c tool.Call, params tool.Bytes, spans [5]jsonrpc.Span) (tool.Bytes, *jsonrpc.Error) {
+func (h *handler) callModern(ctx context.Context, x *wire.Exchange, c tool.Call, params tool.Bytes, spans [5]jsonrpc.Span, meta era.RequestMeta) (tool.Bytes, *jsonrpc.Error) {
 	name := c.Tool
+	given, _ := jsonrpc.String(spans[3].In(params).Join())
+	relayed := tenon.IsRelayState(given)
 	switch {
-	case spans[3].Found():
+	case spans[3].Found() && !relayed:
 		person, e := h.returned(ctx, &c, hashOfCall(name, c.Arguments), spans[3].In(params).Join(), spans[4].In(params).Join())
 		if e != nil {
 			return nil, e
@@ -67,7 +74,16 @@ func (h *handler) callModern(ctx context.Context, c tool.Call, params tool.Bytes
 		c.Person = &returning{}
 	}
 	h.target(&c)
-	res := h.gw.Call(ctx, c)
+	var res *tool.Result
+	if relayed || meta.LogLevel != "" || tenon.Asks(meta.Capabilities) {
+		o := h.modernOptions(x, meta, "tools/call", params)
+		if relayed {
+			o.State, o.Responses = given, spans[4].In(params).Join()
+		}
+		res = h.gw.NewSession(o).Call(ctx, x, c)
+	} else {
+		res = h.gw.Call(ctx, c)
+	}
 	if d, ok := errors.AsType[*tool.Deferred](res.Err); ok {
 		raw, e := h.inputRequired(d.Approval, c.Caller, hashOfCall(name, c.Arguments))
 		return tool.OneOf(raw), e
@@ -89,6 +105,19 @@ func withoutAnswer(params tool.Bytes, spans [5]jsonrpc.Span) []byte {
 		out = append(out, spans[i].In(params).Join()...)
 	}
 	return append(out, '}')
+}
+
+// statusOf returns the HTTP status that a modern client gets with an error.
+func statusOf(code int, modern bool) int {
+	switch {
+	case !modern:
+		return 0
+	case code == jsonrpc.CodeMethodNotFound:
+		return http.StatusNotFound
+	case code == jsonrpc.CodeMissingCapability, code == jsonrpc.CodeHeaderMismatch, code == jsonrpc.CodeUnsupportedVersion, code == jsonrpc.CodeInvalidParams:
+		return http.StatusBadRequest
+	}
+	return 0
 }
 
 func invalid(modern bool, format string, args ...any) *jsonrpc.Error {
@@ -132,6 +161,10 @@ func (h *handler) meta(c *tool.Call, x *wire.Exchange, meta tool.Bytes) {
 // in the list yet, because its server is still starting, is taken apart; one that
 // is no flat name at all goes on as it is, for the pipeline to correct.
 func (h *handler) target(c *tool.Call) {
+	if h.server != "" {
+		c.Server = h.server
+		return
+	}
 	if id, ok := h.gw.Named(c.Tool); ok {
 		c.Server, c.Tool = id.Server, id.Name
 		return
@@ -147,7 +180,7 @@ func (h *handler) target(c *tool.Call) {
 func answer(res *tool.Result, modern bool) (tool.Bytes, *jsonrpc.Error) {
 	if len(res.Notes) == 0 {
 		if e, ok := errors.AsType[*jsonrpc.Error](res.Err); ok {
-			return nil, &jsonrpc.Error{Code: e.Code, Message: e.Message, Raw: e.Raw}
+			return nil, &jsonrpc.Error{Code: e.Code, Message: e.Message, Data: e.Data, Raw: e.Raw, Status: statusOf(e.Code, modern)}
 		}
 	}
 	raw := res.Raw

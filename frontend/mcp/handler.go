@@ -1,13 +1,13 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"time"
 
+	tenon "github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/wire"
@@ -20,6 +20,8 @@ type handler struct {
 	name   string // of the session, for isolation; empty for the stateless
 	modern bool   // all requests are of the modern era
 	stdio  bool   // each request says its era itself
+	scope
+	session atomic.Pointer[tenon.Session] // of a client that has sent initialize
 	// elicits is set where the client of the session can show a form to its person.
 	elicits atomic.Bool
 }
@@ -40,43 +42,69 @@ func isModern(h http.Header, m *jsonrpc.Message) bool {
 // Request implements wire.Handler.
 func (h *handler) Request(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
 	modern := h.modern || h.stdio && m.Method != "initialize" && era.MetaOf(m.Params).Version != ""
+	var meta era.RequestMeta
 	if modern {
-		if e := checkModern(x.Header, m); e != nil {
+		meta = era.MetaOf(m.Params)
+		if e := checkModern(x.Header, m, meta); e != nil {
 			return nil, e
 		}
 	}
 	switch {
 	case m.Method == "tools/call":
-		return h.call(ctx, x, m, modern)
+		return h.call(ctx, x, m, modern, meta)
 	case m.Method == "tools/list":
 		return h.tools(ctx, x, m, modern)
 	case m.Method == "server/discover" && modern:
-		return tool.OneOf(h.discover()), nil
+		return h.discover(ctx, x, m)
+	case m.Method == "subscriptions/listen" && modern:
+		return h.listen(ctx, x, m)
 	case m.Method == "initialize" && !modern:
-		return h.initialize(m)
+		return h.initialize(ctx, x, m)
 	case m.Method == "ping" && !modern:
 		return tool.OneOf([]byte("{}")), nil
+	case !passes(m.Method, modern):
+		return nil, notSupported(m.Method, modern)
+	case modern:
+		return h.relayModern(ctx, x, m, meta)
 	}
-	e := jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is not supported", m.Method)
+	return h.relay(ctx, x, m)
+}
+
+func notSupported(method string, modern bool) *jsonrpc.Error {
+	e := jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is not supported", method)
 	if modern {
 		e.Status = http.StatusNotFound
 	}
-	return nil, e
+	return e
 }
 
-// Notification implements wire.Handler. There is nothing that a client of this
-// version's features could tell: cancellation is the wire's.
-func (h *handler) Notification(*wire.Exchange, *jsonrpc.Message) {}
+// Notification implements wire.Handler. Cancellation is the wire's.
+func (h *handler) Notification(x *wire.Exchange, m *jsonrpc.Message) {
+	if s := h.session.Load(); s != nil && m.Method != "notifications/initialized" {
+		ctx, cancel := context.WithTimeout(x.Session.Context(), notifyBound)
+		defer cancel()
+		s.Notify(ctx, m.Method, m.Params.Join())
+	}
+}
+
+// notifyBound bounds how long a notification of a client may take to its servers.
+const notifyBound = 10 * time.Second
+
+// end ends the session.
+func (h *handler) end() {
+	if s := h.session.Load(); s != nil {
+		s.Close()
+	}
+}
 
 // checkModern holds what MCP 2026-07-28 demands of every request: what its _meta
 // must say, and that the headers say the same as the body.
-func checkModern(header http.Header, m *jsonrpc.Message) *jsonrpc.Error {
+func checkModern(header http.Header, m *jsonrpc.Message, meta era.RequestMeta) *jsonrpc.Error {
 	bad := func(code int, format string, args ...any) *jsonrpc.Error {
 		e := jsonrpc.Errorf(code, format, args...)
 		e.Status = http.StatusBadRequest
 		return e
 	}
-	meta := era.MetaOf(m.Params)
 	if header != nil {
 		if v := header.Get(wire.HeaderVersion); v != "" && meta.Version != "" && v != meta.Version {
 			return bad(jsonrpc.CodeHeaderMismatch, "header %s says %q, _meta says %q", wire.HeaderVersion, v, meta.Version)
@@ -93,36 +121,10 @@ func checkModern(header http.Header, m *jsonrpc.Message) *jsonrpc.Error {
 		e.Data = append(jsonrpc.Quote([]byte(`{"supported":["`+era.ModernFirst+`"],"requested":`), meta.Version), '}')
 		return e
 	}
-	if !meta.Capabilities {
+	if meta.Capabilities == nil {
 		return bad(jsonrpc.CodeInvalidParams, "_meta lacks %s", era.MetaCapabilities)
 	}
 	return nil
-}
-
-func (h *handler) initialize(m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
-	var p struct {
-		Version      string          `json:"protocolVersion"`
-		Capabilities json.RawMessage `json:"capabilities"`
-	}
-	if err := json.Unmarshal(m.Params.Join(), &p); err != nil {
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params of initialize: %v", err)
-	}
-	version := era.Negotiate(p.Version)
-	h.elicits.Store(version >= firstElicitation && elicits(p.Capabilities))
-	return tool.OneOf(h.hello(`"protocolVersion":"` + version + `"`)), nil
-}
-
-func (h *handler) discover() []byte {
-	return h.hello(`"resultType":"complete","supportedVersions":["` + era.ModernFirst + `"],"ttlMs":5000,"cacheScope":"private"`)
-}
-
-// hello returns what the gateway says of itself, after the given members.
-func (h *handler) hello(members string) []byte {
-	out := append([]byte("{"), members...)
-	out = append(out, `,"capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"tenon","title":"Tenon","version":`...)
-	out = jsonrpc.Quote(out, cmp.Or(h.o.Version, "0"))
-	out = append(out, `},"instructions":`...)
-	return append(jsonrpc.Quote(out, h.instructions()), '}')
 }
 
 // maxReason bounds what the instructions say of one failed server.

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +17,7 @@ import (
 // until the offer changes.
 type list struct {
 	offer          tenon.Offer
+	server         string // the only one, under its own names; empty is all
 	legacy, modern tool.Bytes
 }
 
@@ -35,38 +35,29 @@ type lists struct {
 // maxLists bounds how many are kept.
 const maxLists = 32
 
-// of returns the list of an offer.
-func (l *lists) of(offer tenon.Offer) *list {
+// of returns the list of an offer, or of one server in it.
+func (l *lists) of(offer tenon.Offer, server string) *list {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := slices.IndexFunc(l.made, func(m *list) bool { return m.offer == offer }); i >= 0 {
+	if i := slices.IndexFunc(l.made, func(m *list) bool { return m.offer == offer && m.server == server }); i >= 0 {
 		return l.made[i]
 	}
 	if len(l.made) == maxLists {
 		l.made = slices.Delete(l.made, 0, 1)
 	}
-	l.made = append(l.made, render(offer))
+	l.made = append(l.made, render(offer, server))
 	return l.made[len(l.made)-1]
 }
 
 func (h *handler) tools(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message, modern bool) (tool.Bytes, *jsonrpc.Error) {
-	c := tool.Call{
-		Session: header(x.Header, "X-Tenon-Session"), Task: header(x.Header, "X-Tenon-Task"), Skill: header(x.Header, "X-Tenon-Skill"),
-	}
-	var span [1]jsonrpc.Span
-	if len(m.Params) > 0 && jsonrpc.Members(m.Params, []string{"_meta"}, span[:]) == nil && span[0].Found() {
-		h.meta(&c, x, span[0].In(m.Params))
-	}
-	offer, err := h.gw.Offer(ctx, tenon.Viewer{
-		Caller: via(x.Caller), Session: cmp.Or(c.Session, h.name, c.Task), Skill: c.Skill, Mode: c.Mode,
-	})
+	offer, err := h.gw.Offer(ctx, h.viewer(x, m.Params))
 	if e, ok := errors.AsType[*tool.Error](err); ok {
 		return nil, invalid(modern, "%s", e.Text)
 	}
 	if err != nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "canceled")
 	}
-	l := h.lists.of(offer)
+	l := h.lists.of(offer, h.server)
 	if modern {
 		return l.modern, nil
 	}
@@ -74,7 +65,7 @@ func (h *handler) tools(ctx context.Context, x *wire.Exchange, m *jsonrpc.Messag
 }
 
 // render makes the list: each tool as its server sent it, but for its name.
-func render(offer tenon.Offer) *list {
+func render(offer tenon.Offer, server string) *list {
 	size := 64
 	for name, t := range offer.All {
 		size += len(t.Raw) + len(name) + 1
@@ -88,9 +79,14 @@ func render(offer tenon.Offer) *list {
 	}
 	body = append(body, `"tools":[`...)
 	for name, t := range offer.All {
-		raw, err := jsonrpc.Edit(t.Raw, jsonrpc.Field{Key: "name", Value: jsonrpc.Quote(nil, name)})
-		if err != nil {
-			continue // the catalog holds only objects with one name
+		raw := []byte(t.Raw)
+		if server == "" {
+			var err error
+			if raw, err = jsonrpc.Edit(raw, jsonrpc.Field{Key: "name", Value: jsonrpc.Quote(nil, name)}); err != nil {
+				continue // the catalog holds only objects with one name
+			}
+		} else if t.Server != server {
+			continue
 		}
 		if body[len(body)-1] != '[' {
 			body = append(body, ',')
@@ -100,6 +96,7 @@ func render(offer tenon.Offer) *list {
 	body = append(body, "]}"...)
 	return &list{
 		offer:  offer,
+		server: server,
 		legacy: tool.Bytes{[]byte("{"), body},
 		modern: tool.Bytes{[]byte(`{"resultType":"complete","ttlMs":` + listTTL + `,"cacheScope":"private",`), body},
 	}

@@ -20,7 +20,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net/http"
 	"sync"
 
 	tenon "github.com/tenon-mcp/tenon"
@@ -40,7 +39,7 @@ type Options struct {
 type Server struct {
 	gw      *tenon.Gateway
 	o       Options
-	http    *wire.Server
+	fronts  fronts
 	lists   lists
 	cancel  context.CancelFunc
 	tasks   sync.WaitGroup
@@ -57,40 +56,24 @@ func New(gw *tenon.Gateway, o Options) *Server {
 	_, _ = rand.Read(s.key[:]) // never fails; it ends the program instead
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
-	s.http = wire.NewServer(wire.ServerOptions{
-		Stateless: &handler{Server: s, modern: true},
-		Modern:    isModern,
-		Open:      s.open,
-		Admit:     s.admit,
-		MaxBody:   o.MaxBody,
-	})
 	events := gw.Watch(ctx)
 	s.tasks.Go(func() { s.tell(events) })
 	return s
 }
 
-// ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.http.ServeHTTP(w, r) }
-
 // Close ends all sessions and waits for them.
 func (s *Server) Close() error {
 	s.cancel()
-	err := s.http.Close()
+	err := s.fronts.close()
 	s.tasks.Wait()
 	return err
-}
-
-// open makes the handler of a new legacy session over HTTP.
-func (s *Server) open(session *wire.Session) wire.Handler {
-	h := &handler{Server: s, name: session.ID}
-	context.AfterFunc(session.Context(), func() { s.gw.EndSession(via(session.Caller), session.ID) })
-	return h
 }
 
 // ServeStdio speaks MCP over one connection until in ends or ctx does. What runs
 // then is canceled.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	h := &handler{Server: s, name: rand.Text(), stdio: true}
+	defer h.end()
 	// The reader of a terminal or a pipe may not be closable: let a pipe between
 	// be what is closed.
 	r, w := io.Pipe()
@@ -124,16 +107,21 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	return nil
 }
 
-// tell tells all sessions that the tools have changed.
+// tell tells the sessions that lists have changed.
 func (s *Server) tell(events <-chan tenon.Event) {
 	for e := range events {
-		if e.Kind != tenon.ToolsChanged {
+		method := listChanged(e.Kind)
+		if method == "" {
 			continue
 		}
 		notify := func(session *wire.Session) {
-			_ = session.Notify("notifications/tools/list_changed", nil) // a client that does not listen lists when it wants to
+			_ = session.Notify(method, nil) // a client that does not listen lists when it wants to
 		}
-		s.http.Sessions(notify)
+		s.fronts.each(func(at scope, front *wire.Server) {
+			if at.sees(e) {
+				front.Sessions(notify)
+			}
+		})
 		s.streams.Range(func(key, _ any) bool {
 			if session, ok := key.(*wire.Session); ok {
 				notify(session)
@@ -141,4 +129,17 @@ func (s *Server) tell(events <-chan tenon.Event) {
 			return true
 		})
 	}
+}
+
+// listChanged returns the notification that says what an event does, or "".
+func listChanged(kind tenon.EventKind) string {
+	switch kind {
+	case tenon.ToolsChanged:
+		return "notifications/tools/list_changed"
+	case tenon.PromptsChanged:
+		return "notifications/prompts/list_changed"
+	case tenon.ResourcesChanged:
+		return "notifications/resources/list_changed"
+	}
+	return ""
 }

@@ -101,6 +101,9 @@ type Request struct {
 	// answered is set where the ledger knows what came of it, so that nobody was asked;
 	// then it must not run.
 	answered bool
+	// unfinished is set where the result is not the end: it wants input, or a task
+	// stands for it.
+	unfinished bool
 }
 
 // Note adds a note to the result.

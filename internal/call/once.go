@@ -65,6 +65,9 @@ func keyOf(r *Request, id tool.ID) ledger.Key {
 // call that was sent and then given up is one of those of which nobody knows.
 func (o *Options) lasting(r *Request, res *tool.Result, sent bool) *tool.Result {
 	meta := r.Target.Meta
+	if r.unfinished {
+		return nil // the client comes again with the same key
+	}
 	switch res.Kind {
 	case "", tool.OutcomeUnknown:
 		return res

@@ -77,6 +77,11 @@ func answered(r *Request, raw tool.Bytes) *tool.Result {
 		return r.fail(tool.Failed, "Server %s answered with something that is no result: %v.", r.Target.Server, err)
 	}
 	if kind, _ := jsonrpc.String(spans[1].In(raw).Join()); kind != "" && kind != "complete" {
+		if o, ok := r.Origin.(interface{ TakesInterim() bool }); ok && o.TakesInterim() {
+			r.unfinished = true
+			res.Raw = raw
+			return res
+		}
 		return r.fail(tool.Failed, "Server %s answered with a result of type %q, which cannot be carried on here. The tool may want input that this gateway cannot ask for.", r.Target.Server, kind)
 	}
 	res.Raw = raw

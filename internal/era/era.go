@@ -40,6 +40,9 @@ const (
 	MetaVersion      = "io.modelcontextprotocol/protocolVersion"
 	MetaCapabilities = "io.modelcontextprotocol/clientCapabilities"
 	MetaClientInfo   = "io.modelcontextprotocol/clientInfo"
+	MetaLogLevel     = "io.modelcontextprotocol/logLevel"
+	MetaServerInfo   = "io.modelcontextprotocol/serverInfo"
+	MetaSubscription = "io.modelcontextprotocol/subscriptionId"
 )
 
 // Of returns the era of a protocol version. Versions are dates, so they compare
@@ -54,10 +57,12 @@ func Of(version string) Era {
 // RequestMeta is what a request says of itself in its _meta.
 type RequestMeta struct {
 	Version      string // empty for a legacy request
-	Capabilities bool   // whether clientCapabilities is there and an object
+	Capabilities []byte // nil where they are not there, or no object
+	ClientInfo   []byte
+	LogLevel     string
 }
 
-var metaKeys = []string{MetaVersion, MetaCapabilities}
+var metaKeys = []string{MetaVersion, MetaCapabilities, MetaClientInfo, MetaLogLevel}
 
 // MetaOf reads the _meta of the params of a request; what is not there or not
 // readable is empty.
@@ -67,13 +72,16 @@ func MetaOf(params tool.Bytes) (m RequestMeta) {
 		return m
 	}
 	body := meta[0].In(params)
-	var spans [2]jsonrpc.Span
+	var spans [4]jsonrpc.Span
 	if jsonrpc.Members(body, metaKeys, spans[:]) != nil {
 		return m
 	}
 	m.Version, _ = jsonrpc.String(spans[0].In(body).Join())
-	capabilities := spans[1].In(body).Join()
-	m.Capabilities = len(capabilities) > 0 && capabilities[0] == '{'
+	if capabilities := spans[1].In(body).Join(); len(capabilities) > 0 && capabilities[0] == '{' {
+		m.Capabilities = capabilities
+	}
+	m.ClientInfo = spans[2].In(body).Join()
+	m.LogLevel, _ = jsonrpc.String(spans[3].In(body).Join())
 	return m
 }
 
@@ -119,4 +127,60 @@ func Supports(discover []byte) bool {
 // IsModernError reports whether an error could only come from a modern server.
 func IsModernError(e *jsonrpc.Error) bool {
 	return e.Code == jsonrpc.CodeHeaderMismatch || e.Code == jsonrpc.CodeMissingCapability || e.Code == jsonrpc.CodeUnsupportedVersion
+}
+
+// Cacheable gives the result of a legacy server the hints that the modern era demands
+// where a client may keep it: not at all.
+func Cacheable(result tool.Bytes) tool.Bytes {
+	var spans [3]jsonrpc.Span
+	if jsonrpc.Members(result, []string{"ttlMs", "cacheScope", "inputRequests"}, spans[:]) != nil || spans[2].Found() {
+		return result
+	}
+	var fields []jsonrpc.Field
+	if !spans[0].Found() {
+		fields = append(fields, jsonrpc.Field{Key: "ttlMs", Value: []byte("0")})
+	}
+	if !spans[1].Found() {
+		fields = append(fields, jsonrpc.Field{Key: "cacheScope", Value: []byte(`"private"`)})
+	}
+	if fields == nil {
+		return result
+	}
+	return jsonrpc.Prepend(result, fields...)
+}
+
+// about are the members that the answers to initialize and to server/discover have in
+// common. Where a modern server says its name in _meta alone, it is taken from there.
+func about(raw []byte, head string) []byte {
+	b := tool.OneOf(raw)
+	keys := []string{"capabilities", "serverInfo", "instructions", "_meta"}
+	var spans [4]jsonrpc.Span
+	out := append([]byte("{"), head...)
+	if jsonrpc.Members(b, keys, spans[:]) != nil {
+		return append(out, '}')
+	}
+	info := spans[1].In(b).Join()
+	if meta := spans[3].In(b); len(info) == 0 && spans[3].Found() {
+		var span [1]jsonrpc.Span
+		if jsonrpc.Members(meta, []string{MetaServerInfo}, span[:]) == nil {
+			info = span[0].In(meta).Join()
+		}
+	}
+	for i, value := range [][]byte{spans[0].In(b).Join(), info, spans[2].In(b).Join()} {
+		if len(value) > 0 {
+			out = append(jsonrpc.Quote(append(out, ','), keys[i]), ':')
+			out = append(out, value...)
+		}
+	}
+	return append(out, '}')
+}
+
+// Initialized makes the answer to initialize from that to server/discover.
+func Initialized(discover []byte, version string) []byte {
+	return about(discover, `"protocolVersion":"`+version+`"`)
+}
+
+// Discovered makes the answer to server/discover from that to initialize.
+func Discovered(initialize []byte) []byte {
+	return about(initialize, `"resultType":"complete","supportedVersions":["`+ModernFirst+`"],"ttlMs":5000,"cacheScope":"private"`)
 }

@@ -40,11 +40,11 @@ func TestClientMetaIsWhatMetaOfReads(t *testing.T) {
 	if !json.Valid(params.Join()) {
 		t.Fatalf("not JSON: %s", params.Join())
 	}
-	if got := era.MetaOf(params); got.Version != era.ModernFirst || !got.Capabilities {
+	if got := era.MetaOf(params); got.Version != era.ModernFirst || got.Capabilities == nil {
 		t.Errorf("got %+v from %s", got, params.Join())
 	}
 	for _, odd := range []string{``, `{}`, `[]`, `{"_meta":1}`, `{"_meta":{"io.modelcontextprotocol/protocolVersion":7}}`} {
-		if got := era.MetaOf(tool.OneOf([]byte(odd))); got.Version != "" || got.Capabilities {
+		if got := era.MetaOf(tool.OneOf([]byte(odd))); got.Version != "" || got.Capabilities != nil {
 			t.Errorf("MetaOf(%s) = %+v", odd, got)
 		}
 	}

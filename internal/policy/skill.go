@@ -106,3 +106,27 @@ func (a *allowlist) lists(id tool.ID) bool {
 	a.names[id] = found
 	return found
 }
+
+// Reaches reports whether what a server has beside its tools, which is only read, is
+// within reach: of those without a skill, and of those with one that is not strict and
+// names a tool of the server.
+func (pr *Profile) Reaches(server string) bool {
+	a := pr.scope.skill
+	if a == nil {
+		return true
+	}
+	if a.Strict {
+		return false
+	}
+	for _, p := range a.patterns {
+		if glob.Match(p.Server, server) {
+			return true
+		}
+	}
+	for _, f := range a.flat {
+		if strings.HasPrefix(f, server+"__") {
+			return true
+		}
+	}
+	return false
+}

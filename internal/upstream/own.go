@@ -237,3 +237,6 @@ func (s *Server) Notify(ctx context.Context, method string, params []byte) error
 	}
 	return l.client.Notify(ctx, method, params)
 }
+
+// Shared reports whether all callers have one connection in common.
+func (s *Server) Shared() bool { return s.o.Isolation == Shared }

@@ -1,0 +1,124 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+
+	tenon "github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/internal/era"
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/internal/wire"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+func (h *handler) initialize(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
+	var p struct {
+		Version      string          `json:"protocolVersion"`
+		Capabilities json.RawMessage `json:"capabilities"`
+		ClientInfo   json.RawMessage `json:"clientInfo"`
+	}
+	if err := json.Unmarshal(m.Params.Join(), &p); err != nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params of initialize: %v", err)
+	}
+	version := era.Negotiate(p.Version)
+	h.elicits.Store(version >= firstElicitation && elicits(p.Capabilities))
+	said := `"protocolVersion":"` + version + `"`
+	if h.server != "" {
+		about, err := h.gw.About(ctx, h.server, h.viewer(x, m.Params))
+		if err != nil {
+			return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "%v", err)
+		}
+		h.begin(x, m.Params, p.Capabilities, p.ClientInfo)
+		if about.Modern {
+			return tool.OneOf(era.Initialized(about.Raw, version)), nil
+		}
+		raw, err := jsonrpc.Edit(about.Raw, jsonrpc.Field{Key: "protocolVersion", Value: jsonrpc.Quote(nil, version)})
+		if err != nil {
+			return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "server %s: %v", h.server, err)
+		}
+		return tool.OneOf(raw), nil
+	}
+	h.begin(x, m.Params, p.Capabilities, p.ClientInfo)
+	return tool.OneOf(h.hello(said, legacyCapabilities)), nil
+}
+
+// What the pool can do, whichever servers are in it.
+const (
+	modernCapabilities = `{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"completions":{}}`
+	legacyCapabilities = `{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"completions":{},"logging":{}}`
+)
+
+const discovered = `"resultType":"complete","supportedVersions":["` + era.ModernFirst + `"],"ttlMs":5000,"cacheScope":"private"`
+
+func (h *handler) discover(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
+	if h.server == "" {
+		return tool.OneOf(h.hello(discovered, modernCapabilities)), nil
+	}
+	about, err := h.gw.About(ctx, h.server, h.viewer(x, m.Params))
+	if err != nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "%v", err)
+	}
+	if !about.Modern {
+		return tool.OneOf(era.Discovered(about.Raw)), nil
+	}
+	raw, err := jsonrpc.Edit(about.Raw,
+		jsonrpc.Field{Key: "supportedVersions", Value: []byte(`["` + era.ModernFirst + `"]`)},
+		jsonrpc.Field{Key: "ttlMs", Value: []byte(listTTL)}, jsonrpc.Field{Key: "cacheScope", Value: []byte(`"private"`)})
+	if err != nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "server %s: %v", h.server, err)
+	}
+	return tool.OneOf(raw), nil
+}
+
+// hello returns what the gateway says of itself, after the given members.
+func (h *handler) hello(members, capabilities string) []byte {
+	out := append([]byte("{"), members...)
+	out = append(out, `,"capabilities":`+capabilities+`,"serverInfo":{"name":"tenon","title":"Tenon","version":`...)
+	out = jsonrpc.Quote(out, cmp.Or(h.o.Version, "0"))
+	out = append(out, `},"instructions":`...)
+	return append(jsonrpc.Quote(out, h.instructions()), '}')
+}
+
+// listen holds a stream open on which a modern client hears what it wants to.
+func (h *handler) listen(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
+	var p struct {
+		Notifications *struct {
+			Tools     bool     `json:"toolsListChanged,omitempty"`
+			Prompts   bool     `json:"promptsListChanged,omitempty"`
+			Lists     bool     `json:"resourcesListChanged,omitempty"`
+			Resources []string `json:"resourceSubscriptions,omitempty"`
+		} `json:"notifications"`
+	}
+	if err := json.Unmarshal(m.Params.Join(), &p); err != nil || p.Notifications == nil {
+		return nil, invalid(true, "params of subscriptions/listen lack notifications")
+	}
+	f := p.Notifications
+	meta := append([]byte(`{"`+era.MetaSubscription+`":`), m.ID...)
+	id := jsonrpc.Field{Key: era.MetaSubscription, Value: m.ID}
+	meta = append(meta, '}')
+	tell := func(method string, params []byte) {
+		if own, err := jsonrpc.EditMeta(params, id); err == nil {
+			_ = x.Notify(method, own.Join()) // a client that reads too slowly misses some
+		}
+	}
+	session := h.gw.NewSession(h.modernOptions(x, era.MetaOf(m.Params), m.Method, m.Params))
+	events := h.gw.Watch(ctx)
+	stop, e := session.Listen(ctx, f.Resources, tell)
+	if e != nil {
+		return nil, e
+	}
+	defer stop()
+	agreed, err := json.Marshal(map[string]any{"notifications": f})
+	if err != nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "%v", err)
+	}
+	tell("notifications/subscriptions/acknowledged", agreed)
+	wanted := map[tenon.EventKind]bool{tenon.ToolsChanged: f.Tools, tenon.PromptsChanged: f.Prompts, tenon.ResourcesChanged: f.Lists}
+	for event := range events {
+		if wanted[event.Kind] && h.sees(event) {
+			tell(listChanged(event.Kind), nil)
+		}
+	}
+	return tool.OneOf(append(append([]byte(`{"resultType":"complete","_meta":`), meta...), '}')), nil
+}

@@ -1,0 +1,136 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// A lease is a link to a legacy server that serves modern requests that say the same
+// of their client, one after the other. It is the handler of the link.
+type lease struct {
+	key   string
+	link  Link
+	user  atomic.Pointer[waiting]
+	timer *time.Timer // while nobody uses it
+}
+
+// Bounds of the links that nobody uses.
+const (
+	maxIdleLeases = 64
+	idleLease     = time.Minute
+)
+
+// leases are the links that nobody uses, by whom they are for.
+type leases struct {
+	mu     sync.Mutex
+	idle   map[string][]*lease
+	count  int
+	closed bool
+}
+
+// lease returns a link to a server for one request. It is nil where clients get none.
+func (c *Client) lease(ctx context.Context, s Server) (*lease, error) {
+	key := strings.Join([]string{s.Name(), c.o.Caller, string(c.o.Capabilities), string(c.o.ClientInfo), c.o.Level}, "\x00")
+	if l := c.r.leases.get(key); l != nil {
+		return l, nil
+	}
+	l := &lease{key: key}
+	link, err := s.Open(ctx, Greeting{Capabilities: c.o.Capabilities, ClientInfo: c.o.ClientInfo, Handler: l})
+	if errors.Is(err, ErrModernOnly) || err == nil && link == nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.link = link
+	if c.o.Level != "" {
+		(&own{c: c, server: s.Name(), link: link}).set(ctx, s, "logging/setLevel", "level", c.o.Level)
+	}
+	return l, nil
+}
+
+func (p *leases) get(key string) *lease {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.idle[key]) > 0 {
+		n := len(p.idle[key]) - 1
+		l := p.idle[key][n]
+		p.idle[key] = p.idle[key][:n]
+		p.count--
+		l.timer.Stop()
+		if !l.link.Ended() {
+			return l
+		}
+		l.link.Close()
+	}
+	delete(p.idle, key)
+	return nil
+}
+
+// giveBack keeps a link for the next request.
+func (p *leases) giveBack(l *lease) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || p.count >= maxIdleLeases || l.link.Ended() {
+		l.link.Close()
+		return
+	}
+	if p.idle == nil {
+		p.idle = map[string][]*lease{}
+	}
+	p.idle[l.key] = append(p.idle[l.key], l)
+	p.count++
+	l.timer = time.AfterFunc(idleLease, func() { p.expire(l) })
+}
+
+func (p *leases) expire(l *lease) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := p.idle[l.key]
+	for i, other := range all {
+		if other == l {
+			p.idle[l.key] = append(all[:i:i], all[i+1:]...)
+			if len(p.idle[l.key]) == 0 {
+				delete(p.idle, l.key)
+			}
+			p.count--
+			l.link.Close()
+			return
+		}
+	}
+}
+
+func (p *leases) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for _, all := range p.idle {
+		for _, l := range all {
+			l.timer.Stop()
+			l.link.Close()
+		}
+	}
+	p.idle = nil
+}
+
+// Asked implements Handler.
+func (l *lease) Asked(ctx context.Context, method string, params tool.Bytes) (tool.Bytes, *jsonrpc.Error) {
+	if w := l.user.Load(); w != nil {
+		return w.Asked(ctx, method, params)
+	}
+	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "nobody waits for an answer now")
+}
+
+// Heard implements Handler.
+func (l *lease) Heard(method string, params tool.Bytes) {
+	if w := l.user.Load(); w != nil {
+		w.Heard(method, params)
+	}
+}

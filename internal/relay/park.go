@@ -1,0 +1,240 @@
+package relay
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// Bounds of what waits for modern clients to come again.
+const (
+	maxParked   = 1000
+	parkedFor   = 5 * time.Minute
+	gatherGrace = 20 * time.Millisecond // what a server asks at once goes to the client at once
+)
+
+// parked are the requests that wait for their clients, by name.
+type parked struct {
+	mu  sync.Mutex
+	all map[string]*waiting
+}
+
+// A waiting is a request of a modern client at a legacy server, which may ask
+// something. It takes what the server sends by itself.
+type waiting struct {
+	r      *Relay
+	id     string
+	server string
+	lease  *lease
+	cancel context.CancelCauseFunc
+	asked  chan struct{} // has a token when there is a new question
+	done   chan struct{} // closed when result and err are set
+	result tool.Bytes
+	err    error
+
+	mu       sync.Mutex
+	c        *Client // the request that waits now; nil while none does
+	now      Request
+	asks     map[string]*question
+	lastAsk  int
+	deadline *time.Timer // while none waits
+}
+
+// A question is what a server asks.
+type question struct {
+	input
+	answer chan json.RawMessage // holds one
+}
+
+// park sends a modern client's request to a legacy server on a link that nobody else
+// uses meanwhile.
+func (c *Client) park(ctx context.Context, s Server, r Request) (tool.Bytes, error) {
+	l, err := c.lease(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if l == nil {
+		return s.Send(ctx, &Sending{Method: r.Method, Params: r.Params, Progress: r.Progress})
+	}
+	run, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(c.r.ctx, func() { cancel(context.Cause(c.r.ctx)) })
+	w := &waiting{
+		r: c.r, id: rand.Text(), server: s.Name(), lease: l, cancel: cancel,
+		asked: make(chan struct{}, 1), done: make(chan struct{}), c: c, now: r, asks: map[string]*question{},
+	}
+	l.user.Store(w)
+	c.r.tasks.Go(func() {
+		defer stop()
+		defer cancel(nil)
+		w.result, w.err = s.Send(run, &Sending{Method: r.Method, Params: r.Params, Link: l.link, Progress: w.progressed, Stream: w})
+		l.user.Store(nil)
+		c.r.leases.giveBack(l)
+		close(w.done)
+	})
+	return w.wait(ctx)
+}
+
+// wait returns the result, or what is to be asked before there is one.
+func (w *waiting) wait(ctx context.Context) (tool.Bytes, error) {
+	select {
+	case <-w.done:
+		return w.result, w.err
+	case <-ctx.Done():
+		w.cancel(context.Cause(ctx))
+		<-w.done
+		return nil, context.Cause(ctx)
+	case <-w.asked:
+	}
+	select {
+	case <-time.After(gatherGrace):
+	case <-w.done:
+		return w.result, w.err
+	}
+	return w.leave()
+}
+
+// leave parks the request, and returns the result that asks the client.
+func (w *waiting) leave() (tool.Bytes, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	inputs := make(map[string]input, len(w.asks))
+	for name, q := range w.asks {
+		inputs[name] = q.input
+		if !w.c.may(q.Method) {
+			w.cancel(errGone)
+			return nil, w.c.lacks(q.Method)
+		}
+	}
+	said, err := json.Marshal(inputs)
+	if err != nil {
+		w.cancel(err)
+		return nil, err
+	}
+	if !w.r.parked.add(w) {
+		w.cancel(errGone)
+		return nil, fmt.Errorf("%d requests wait for their clients already: try again later", maxParked)
+	}
+	st := state{Server: w.server, Caller: w.c.o.Caller, Digest: w.c.o.Digest, Parked: w.id, Expires: time.Now().Add(parkedFor).Unix()}
+	w.c, w.now = nil, Request{}
+	w.deadline = time.AfterFunc(parkedFor, func() {
+		if w.r.parked.take(w.id) != nil {
+			w.cancel(errGone)
+		}
+	})
+	out := append([]byte(`{"resultType":"input_required","inputRequests":`), said...)
+	out = append(out, `,"requestState":`...)
+	return tool.OneOf(append(jsonrpc.Quote(out, w.r.seal(st)), '}')), nil
+}
+
+// errGone ends a request whose client has not come again.
+var errGone = &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the client did not come again with what the server asked for"}
+
+// resume goes on with a request that waits, with the answers that its client brings.
+func (c *Client) resume(ctx context.Context, st *state, r Request) (tool.Bytes, error) {
+	w := c.r.parked.take(st.Parked)
+	if w == nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "requestState is refused: what it stands for has ended, or was used. Make the request anew, without requestState and inputResponses.")
+	}
+	var answers map[string]json.RawMessage
+	if len(c.o.Responses) > 0 {
+		if err := json.Unmarshal(c.o.Responses, &answers); err != nil {
+			c.r.parked.add(w)
+			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "inputResponses is no object")
+		}
+	}
+	w.mu.Lock()
+	w.deadline.Stop()
+	w.c, w.now = c, r
+	for name, q := range w.asks {
+		if answer, ok := answers[name]; ok {
+			delete(w.asks, name)
+			q.answer <- answer
+		}
+	}
+	left := len(w.asks) > 0
+	w.mu.Unlock()
+	if left { // it is asked again for the rest
+		w.ring()
+	}
+	return w.wait(ctx)
+}
+
+func (w *waiting) ring() {
+	select {
+	case w.asked <- struct{}{}:
+	default:
+	}
+}
+
+// Asked implements Handler.
+func (w *waiting) Asked(ctx context.Context, method string, params tool.Bytes) (tool.Bytes, *jsonrpc.Error) {
+	q := &question{input{method, params.Join()}, make(chan json.RawMessage, 1)}
+	w.mu.Lock()
+	if len(w.asks) >= maxInputs {
+		w.mu.Unlock()
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "more than %d requests at once", maxInputs)
+	}
+	w.lastAsk++
+	name := fmt.Sprintf("input_%d", w.lastAsk)
+	w.asks[name] = q
+	w.mu.Unlock()
+	w.ring()
+	select {
+	case answer := <-q.answer:
+		return tool.OneOf(answer), nil
+	case <-ctx.Done():
+	case <-w.done:
+	}
+	w.mu.Lock()
+	delete(w.asks, name)
+	w.mu.Unlock()
+	return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "%v", errGone.Message)
+}
+
+// Heard implements Handler.
+func (w *waiting) Heard(method string, params tool.Bytes) {
+	w.mu.Lock()
+	c, peer := w.c, w.now.Peer
+	w.mu.Unlock()
+	if c != nil && peer != nil {
+		(&flight{c: c, peer: peer}).Heard(method, params)
+	}
+}
+
+func (w *waiting) progressed(params tool.Bytes) {
+	w.mu.Lock()
+	told := w.now.Progress
+	w.mu.Unlock()
+	if told != nil {
+		told(params)
+	}
+}
+
+// add reports whether there was room.
+func (p *parked) add(w *waiting) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.all) >= maxParked {
+		return false
+	}
+	if p.all == nil {
+		p.all = map[string]*waiting{}
+	}
+	p.all[w.id] = w
+	return true
+}
+
+// take takes a request out, so that only one client goes on with it.
+func (p *parked) take(id string) *waiting {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := p.all[id]
+	delete(p.all, id)
+	return w
+}

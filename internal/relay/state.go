@@ -1,0 +1,113 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// SetLevel sets which logs a legacy client wants, of the server where it is not nil,
+// and of all that it has links to, or will have.
+func (c *Client) SetLevel(ctx context.Context, s Server, level string, params []byte) (tool.Bytes, error) {
+	c.mu.Lock()
+	before := c.level
+	c.level = level
+	c.mu.Unlock()
+	if s == nil {
+		return tool.OneOf([]byte("{}")), nil
+	}
+	result, err := c.legacy(ctx, s, Request{Method: "logging/setLevel", Params: params})
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && e.Code == jsonrpc.CodeMethodNotFound && c.overModern(ctx, s) {
+		return tool.OneOf([]byte("{}")), nil // each request says it, in that era
+	}
+	if err != nil {
+		c.mu.Lock()
+		c.level = before
+		c.mu.Unlock()
+	}
+	return result, err
+}
+
+// overModern reports whether the client's requests reach the server in the modern era.
+func (c *Client) overModern(ctx context.Context, s Server) bool {
+	o, err := c.own(ctx, s)
+	if errors.Is(err, ErrModernOnly) {
+		return true
+	}
+	if err != nil || o != nil {
+		return false
+	}
+	spoken, err := s.Era(ctx)
+	return err == nil && spoken == "modern"
+}
+
+// Level passes the level of a session on to a link that it has already.
+func (c *Client) Level(ctx context.Context, s Server) {
+	c.mu.Lock()
+	o, level := c.owns[s.Name()], c.level
+	c.mu.Unlock()
+	if o == nil || level == "" {
+		return
+	}
+	select {
+	case <-o.ready:
+		if o.err == nil && o.link != nil {
+			o.set(ctx, s, "logging/setLevel", "level", level)
+		}
+	default: // open does it
+	}
+}
+
+// maxSubscriptions bounds what one session subscribes to.
+const maxSubscriptions = 1000
+
+// Subscribe carries a resources/subscribe or resources/unsubscribe of a legacy client,
+// and remembers it for a new link.
+func (c *Client) Subscribe(ctx context.Context, s Server, on bool, uri string, params []byte) (tool.Bytes, error) {
+	sub := subscription{s.Name(), uri}
+	c.mu.Lock()
+	full := on && len(c.subs) >= maxSubscriptions
+	c.mu.Unlock()
+	if full {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "a session can subscribe to %d resources", maxSubscriptions)
+	}
+	method := "resources/unsubscribe"
+	if on {
+		method = "resources/subscribe"
+	}
+	if c.overModern(ctx, s) {
+		c.note(sub, on)
+		return tool.OneOf([]byte("{}")), c.listen(ctx, s)
+	}
+	result, err := c.legacy(ctx, s, Request{Method: method, Params: params})
+	if err == nil {
+		c.note(sub, on)
+	}
+	return result, err
+}
+
+func (c *Client) note(sub subscription, on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !on {
+		delete(c.subs, sub)
+		return
+	}
+	if c.subs == nil {
+		c.subs = map[subscription]bool{}
+	}
+	c.subs[sub] = true
+}
+
+// member returns the string that is the member of an object with that key.
+func member(obj []byte, key string) string {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(obj, &m) != nil {
+		return ""
+	}
+	s, _ := jsonrpc.String(m[key])
+	return s
+}

@@ -1,0 +1,297 @@
+package tenon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/tenon-mcp/tenon/internal/era"
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/internal/relay"
+	"github.com/tenon-mcp/tenon/internal/upstream"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// SessionOptions say who an MCP client is.
+type SessionOptions struct {
+	Viewer // as whom it looks at the pool
+	// Server is the only one that the client sees, whole and under its own names; empty
+	// is the pool.
+	Server string
+	// Capabilities and ClientInfo are what the client says of itself, as JSON.
+	Capabilities, ClientInfo json.RawMessage
+
+	// Modern is one request of a client that opens no sessions, Method with Params. Level
+	// is which logs it wants, State and Responses are what it has come again with.
+	Modern       bool
+	Method       string
+	Params       tool.Bytes
+	Level, State string
+	Responses    []byte
+
+	// Notify and Ask reach a client with a session outside of its requests. Both may be
+	// nil.
+	Notify func(method string, params []byte) error
+	Ask    func(ctx context.Context, method string, params []byte) (tool.Bytes, error)
+}
+
+// A Session is one MCP client, or one request of a client that opens no sessions. What
+// servers ask of it reaches nobody else. It is safe for concurrent use. Close it,
+// unless it is modern.
+type Session struct {
+	g      *Gateway
+	o      SessionOptions
+	client *relay.Client
+}
+
+// NewSession returns a session. It costs nothing at the servers until one of them has
+// to know the client.
+func (g *Gateway) NewSession(o SessionOptions) *Session {
+	ro := relay.Options{
+		Modern: o.Modern, Caller: ownerOf(o.Caller), Capabilities: o.Capabilities, ClientInfo: o.ClientInfo,
+		Level: o.Level, State: o.State, Responses: o.Responses, Notify: o.Notify, Ask: o.Ask,
+	}
+	if o.Modern {
+		ro.Digest = relay.Digest(o.Method, o.Params)
+	}
+	return &Session{g: g, o: o, client: g.relay.Client(ro)}
+}
+
+// ownerOf names a caller so that no two have the same name.
+func ownerOf(c tool.Caller) string {
+	if c.Grant == nil {
+		return c.Name
+	}
+	return c.Name + "\x00" + c.Grant.Key
+}
+
+// IsRelayState reports whether a requestState is one that a session gave.
+func IsRelayState(text string) bool { return relay.IsState(text) }
+
+// Asks reports whether capabilities of a client are such that servers may ask it
+// something.
+func Asks(capabilities []byte) bool { return relay.Asks(capabilities) }
+
+// Close ends the session and its connections to servers.
+func (s *Session) Close() { s.client.Close() }
+
+// Call carries out a call of a tool for the client, as Gateway.Call does. peer is the
+// way back beside the answer.
+func (s *Session) Call(ctx context.Context, peer tool.Peer, c tool.Call) *tool.Result {
+	c.Peer = peer
+	if s.o.Modern || !s.client.Plain() {
+		c.Origin = s.client
+	}
+	return s.g.Call(ctx, c)
+}
+
+// Notify takes a notification of the client: servers that know it hear of it.
+func (s *Session) Notify(ctx context.Context, method string, params []byte) {
+	if s.o.Server != "" || method == "notifications/roots/list_changed" {
+		s.client.Notify(ctx, method, params)
+	}
+}
+
+// A PeerRequest is a request of an MCP client that is no call of a tool.
+type PeerRequest struct {
+	Method   string
+	Params   []byte
+	Peer     tool.Peer // the way back beside the answer
+	Progress func(params tool.Bytes)
+}
+
+// Request carries a request to the server that it is for, or answers it from what all
+// servers have. Calls and lists of tools have their own ways.
+func (s *Session) Request(ctx context.Context, r PeerRequest) (tool.Bytes, *jsonrpc.Error) {
+	p := s.g.enter()
+	defer p.leave()
+	v := view{s.g, p}
+	result, err := s.route(ctx, v, relay.Request(r))
+	if err != nil {
+		return nil, v.errorFor(err)
+	}
+	if p.cfg.Policy.Redact.Results {
+		result, _ = s.g.secrets.Result(result)
+	}
+	return result, nil
+}
+
+// errorFor returns an error as a client may see it.
+func (v view) errorFor(err error) *jsonrpc.Error {
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		if e.Raw != nil {
+			return jsonrpc.ErrorOf(tool.OneOf(v.secrets.Failure(e.Raw)))
+		}
+		return e
+	}
+	return jsonrpc.Errorf(jsonrpc.CodeInternal, "%s", v.secrets.Text(err.Error()))
+}
+
+// route finds the server of a request.
+func (s *Session) route(ctx context.Context, v view, r relay.Request) (tool.Bytes, error) {
+	sees, err := v.as(s.o.subject())
+	if err != nil {
+		return nil, err
+	}
+	if s.o.Server == "" {
+		return s.fromPool(ctx, sees, r)
+	}
+	m := v.byName[s.o.Server]
+	if m == nil {
+		return nil, v.noServer(s.o.Server)
+	}
+	if err := sees.mayReach(m); err != nil {
+		return nil, err
+	}
+	return s.pass(ctx, m, r)
+}
+
+// pass carries a request to a server.
+func (s *Session) pass(ctx context.Context, m *member, r relay.Request) (tool.Bytes, error) {
+	to := hop{m: m}
+	if s.o.Modern {
+		return s.client.Do(ctx, to, r)
+	}
+	switch r.Method {
+	case "logging/setLevel":
+		return s.client.SetLevel(ctx, to, textOf(r.Params, "level"), r.Params)
+	case "resources/subscribe", "resources/unsubscribe":
+		return s.client.Subscribe(ctx, to, r.Method == "resources/subscribe", textOf(r.Params, "uri"), r.Params)
+	}
+	return s.client.Do(ctx, to, r)
+}
+
+// textOf returns the text that is the member of an object with that key.
+func textOf(obj []byte, key string) string {
+	var span [1]jsonrpc.Span
+	b := tool.OneOf(obj)
+	if len(obj) == 0 || jsonrpc.Members(b, []string{key}, span[:]) != nil {
+		return ""
+	}
+	text, _ := jsonrpc.String(span[0].In(b).Join())
+	return text
+}
+
+// mayReach says why what a server has beside its tools is not for these callers: it is
+// shown to those who see one of its tools at least, where it has any, and to those
+// whose skill names one.
+func (s *scoped) mayReach(m *member) error {
+	hidden := &tool.Error{Kind: tool.Denied, Text: "Server " + m.name + " is not within reach of this client."}
+	if m.err != nil {
+		return &tool.Error{Kind: tool.Unavailable, Text: "Server " + m.name + " is unavailable: " + tool.Flatten(m.err)}
+	}
+	whole := tool.ID{Server: m.name, Name: "*"}
+	if why := s.stops.why(whole); why != "" {
+		return stoppedError(why)
+	}
+	if s.Blacklisted(whole) || !s.profile.Reaches(m.name) {
+		return hidden
+	}
+	tools, _ := s.catalog.Snapshot().Server(m.name)
+	for i := range tools {
+		if !s.hides(&tools[i]) {
+			return nil
+		}
+	}
+	if len(tools) > 0 {
+		return hidden
+	}
+	return nil
+}
+
+// A hop is the way to one server, for the relay.
+type hop struct {
+	m    *member
+	call upstream.Call // what all requests on it have in common
+}
+
+// Name implements relay.Server.
+func (h hop) Name() string { return h.m.name }
+
+// Era implements relay.Server.
+func (h hop) Era(ctx context.Context) (era.Era, error) { return h.m.server.Era(ctx) }
+
+// Send implements relay.Server.
+func (h hop) Send(ctx context.Context, s *relay.Sending) (tool.Bytes, error) {
+	c := h.call
+	c.Method, c.Params, c.Meta, c.Progress = s.Method, s.Params, s.Meta, s.Progress
+	if c.Method == "" {
+		c.Method = "tools/call"
+	} else if c.Method != "tools/call" {
+		c.Name = ""
+	}
+	if s.Header != nil {
+		c.Header = s.Header
+	}
+	if s.Stream != nil {
+		c.Stream = s.Stream
+	}
+	if l, ok := s.Link.(*upstream.Link); ok {
+		c.Link = l
+	}
+	return h.m.server.Call(ctx, c)
+}
+
+// Open implements relay.Server. Where each session has its own connection anyway, and
+// at servers of our own, which ask nothing, clients get none.
+func (h hop) Open(ctx context.Context, g relay.Greeting) (relay.Link, error) {
+	if h.m.meta != nil || h.m.entry == nil || !h.m.server.Shared() {
+		return nil, nil
+	}
+	l, err := h.m.server.Open(ctx, upstream.Greeting{
+		Capabilities: g.Capabilities, ClientInfo: g.ClientInfo, Handler: g.Handler, Task: h.call.Task,
+	})
+	switch {
+	case errors.Is(err, upstream.ErrModernOnly):
+		return nil, relay.ErrModernOnly
+	case errors.Is(err, upstream.ErrTooMany):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return l, nil
+}
+
+// An About is what one server says of itself.
+type About struct {
+	// Raw is its answer to initialize, or to server/discover where Modern is set.
+	Raw    json.RawMessage
+	Modern bool
+}
+
+// About returns what a server says of itself, once it runs. The error is a *tool.Error.
+func (g *Gateway) About(ctx context.Context, server string, o Viewer) (About, error) {
+	v := view{g, g.pool.Load()}
+	sees, err := v.as(o.subject())
+	if err != nil {
+		return About{}, err
+	}
+	m := v.byName[server]
+	if m == nil {
+		return About{}, v.noServer(server)
+	}
+	if err := sees.mayReach(m); err != nil {
+		return About{}, err
+	}
+	a, err := m.server.Meet(ctx)
+	return About{a.Raw, a.Era == era.Modern}, err
+}
+
+// Serves reports whether there is a server with that name.
+func (g *Gateway) Serves(name string) bool { return g.pool.Load().byName[name] != nil }
+
+// SkillNames returns the names of all skills.
+func (g *Gateway) SkillNames() []string {
+	known := skillsOf(g.pool.Load().cfg)
+	out := make([]string, len(known))
+	for i := range known {
+		out[i] = known[i].Name
+	}
+	return out
+}
+
+// Listen has tell hear of the resources with these addresses, until stop is called or
+// ctx ends.
+func (s *Session) Listen(ctx context.Context, uris []string, tell func(method string, params []byte)) (stop func(), e *jsonrpc.Error) {
+	return func() {}, nil
+}
