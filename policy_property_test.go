@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -113,12 +114,13 @@ func drawPolicy(t *rapid.T, dir string) string {
 // the list is on no other list and runs on no path, and one that is refused for
 // its arguments does not run with them.
 func TestRefusedIsRefusedEverywhere(t *testing.T) {
+	base, checks := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {
-		dir, err := os.MkdirTemp("", "policy")
-		if err != nil {
+		checks++
+		dir := filepath.Join(base, strconv.Itoa(checks))
+		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		defer os.RemoveAll(dir)
 		path := filepath.Join(dir, "tenon.yaml")
 		if err := os.WriteFile(path, []byte(drawPolicy(t, dir)), 0o600); err != nil {
 			t.Fatal(err)
@@ -131,7 +133,7 @@ func TestRefusedIsRefusedEverywhere(t *testing.T) {
 				return struct{}{}, nil
 			})
 		}
-		g, err := tenon.Open(context.Background(), o)
+		g, err := tenon.Open(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +169,7 @@ type paths struct {
 func (p *paths) explain(name string, args json.RawMessage) *tenon.Explanation {
 	c := p.call
 	c.Server, c.Tool, c.Arguments = "go", name, args
-	e, err := p.g.Explain(context.Background(), c)
+	e, err := p.g.Explain(p.Context(), c)
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -177,7 +179,7 @@ func (p *paths) explain(name string, args json.RawMessage) *tenon.Explanation {
 // lists looks at every list.
 func (p *paths) lists(listed map[string]bool) {
 	who := tenon.Viewer{Skill: p.call.Skill, Mode: p.call.Mode}
-	l, err := p.g.Tools(context.Background(), tenon.ListOptions{Viewer: who})
+	l, err := p.g.Tools(p.Context(), tenon.ListOptions{Viewer: who})
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -196,7 +198,7 @@ func (p *paths) lists(listed map[string]bool) {
 	if err != nil {
 		p.Fatal(err)
 	}
-	found, err := p.g.Find(context.Background(), tenon.FindOptions{Viewer: who, Words: strings.Join(anyTool, " "), Limit: 100})
+	found, err := p.g.Find(p.Context(), tenon.FindOptions{Viewer: who, Words: strings.Join(anyTool, " "), Limit: 100})
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -220,12 +222,12 @@ func (p *paths) calls(args json.RawMessage, name string) {
 	} {
 		c := p.call
 		c.Server, c.Tool, c.Arguments, c.Timeout = spelled[0], spelled[1], args, asked
-		res := p.g.Call(context.Background(), c)
+		res := p.g.Call(p.Context(), c)
 		p.mayRun(c, p.count.since())
 		if id, ok := p.g.Named(c.Tool); ok {
 			c.Server, c.Tool = id.Server, id.Name
 		}
-		p.g.CallBatch(context.Background(), []tool.Call{c, c})
+		p.g.CallBatch(p.Context(), []tool.Call{c, c})
 		p.mayRun(c, p.count.since())
 		if spelled != [2]string{"go", name} || p.explain(name, nil).Listed {
 			continue

@@ -110,12 +110,7 @@ func TestPolicyClient(t *testing.T) {
 	if err != nil || e.Decision.Behavior != tool.Allow || len(e.Decision.Chain) == 0 {
 		t.Errorf("explained as %+v, %v", e, err)
 	}
-	res, err := http.Post(srv.URL+rest.Prefix+"/policy/explain", "application/json", strings.NewReader(`{"server":"x","tool":"y"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusNotFound {
-		t.Errorf("status %d", res.StatusCode)
+	if status, body := as(t, srv, "", "POST", "/policy/explain", `{"server":"x","tool":"y"}`); status != http.StatusNotFound {
+		t.Errorf("of a server that is not there: %d %s", status, body)
 	}
 }

@@ -50,9 +50,7 @@ type answer struct {
 // order is the order of the rules: the first that answers decides. What no mode
 // may bypass stands before bypass. A block is decided before asking, so that no
 // approval overrides it.
-func order() []rule { return rules[:] }
-
-var rules = [...]rule{
+var order = [...]rule{
 	{Blacklist, blacklist},
 	{Stopped, stopped},
 	{Definition, definition},
@@ -196,13 +194,13 @@ var (
 // decide asks the rules in order. It asks again where there is more to say than
 // that the tool may be used.
 func (q question) decide() *tool.Decision {
-	for i := range rules {
-		a := rules[i].ask(q)
+	for i := range order {
+		a := order[i].ask(q)
 		switch {
 		case a.verdict == "":
 		case a.verdict != tool.Allow:
 			return q.explain()
-		case rules[i].name == Bypass:
+		case order[i].name == Bypass:
 			return bypassed
 		default:
 			return allowed
@@ -213,8 +211,8 @@ func (q question) decide() *tool.Decision {
 
 // explain asks the rules in order, and keeps what each of them said.
 func (q question) explain() *tool.Decision {
-	chain := make([]tool.Step, 0, len(rules))
-	for _, r := range order() {
+	chain := make([]tool.Step, 0, len(order))
+	for _, r := range order {
 		a := r.ask(q)
 		chain = append(chain, tool.Step{Rule: r.name, Verdict: a.verdict, Text: a.text})
 		if a.verdict == "" {

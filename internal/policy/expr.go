@@ -125,16 +125,17 @@ func (c *Compiler) build(s source) (*program, error) {
 
 // note writes down what the expression looks at.
 func (p *program) note(e ast.Expr) {
-	switch e.Kind() {
-	case ast.IdentKind:
+	kind := e.Kind()
+	if kind == ast.IdentKind {
 		p.tied = p.tied || e.AsIdent() == "caller" || e.AsIdent() == "session"
-	case ast.SelectKind:
+	}
+	if kind == ast.SelectKind {
 		p.uses = append(p.uses, e.AsSelect().FieldName())
-	case ast.LiteralKind:
+	}
+	if kind == ast.LiteralKind {
 		if s, ok := e.AsLiteral().Value().(string); ok {
 			p.uses = append(p.uses, s)
 		}
-	default:
 	}
 }
 
