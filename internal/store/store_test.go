@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -274,6 +275,41 @@ func TestVerifyFindsWhatWasChanged(t *testing.T) {
 	})
 }
 
+// A row that was changed and given a hash of its own does not fit the row after it.
+func TestVerifyFindsARowWithANewHash(t *testing.T) {
+	onEach(t, func(t *testing.T, d dialect) {
+		url, dir := d.fresh(t)
+		s := open(t, store.Options{URL: url, Dir: dir})
+		addMany(t, s, 5)
+		db, err := sql.Open(d.driver, d.dsn(url))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		var before []byte
+		var body string
+		if err := db.QueryRowContext(t.Context(), "SELECT hash FROM record WHERE seq = 2").Scan(&before); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.QueryRowContext(t.Context(), "SELECT body FROM record WHERE seq = 3").Scan(&body); err != nil {
+			t.Fatal(err)
+		}
+		body = strings.Replace(body, "a.txt", "b.txt", 1)
+		sum := sha256.Sum256(append(append(before, 0, 0, 0, 0, 0, 0, 0, 3), body...))
+		query := "UPDATE record SET hash = ?, body = ? WHERE seq = 3"
+		if d.driver == "pgx" {
+			query = "UPDATE record SET hash = $1, body = $2 WHERE seq = 3"
+		}
+		if _, err := db.ExecContext(t.Context(), query, sum[:], body); err != nil {
+			t.Fatal(err)
+		}
+		v, err := s.Verify(t.Context(), "")
+		if err != nil || len(v.Faults) != 1 || v.Faults[0].Seq != 4 {
+			t.Errorf("%v %+v, want a fault at 4", err, v.Faults)
+		}
+	})
+}
+
 // A chain that was made anew from some row on, head and all, is found by the file
 // beside the database, as long as that was not written anew as well.
 func TestVerifyFindsAChainMadeAnew(t *testing.T) {
@@ -449,6 +485,10 @@ func TestOddTextsAreKept(t *testing.T) {
 		broken.Arguments = json.RawMessage(`no json`)
 		broken.Result = tool.OneOf([]byte(`[1,2]`))
 		add(t, s, f, broken)
+		a := tool.Approval{ID: "apv_1", Status: tool.ApprovalPending, Server: "s\x00\xff\xfe", Session: "nul\x00", Reason: "\xff", Arguments: json.RawMessage("{\"a\":\"\xff\"}"), CreatedAt: time.Now(), ExpiresAt: time.Now()}
+		if err := s.InsertApproval(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
 		page, err := s.Calls(t.Context(), store.Filter{})
 		if err != nil || len(page.Calls) != 2 {
 			t.Fatal(err, len(page.Calls))
@@ -854,6 +894,10 @@ func TestFilesAreTheUsersAlone(t *testing.T) {
 	})
 	if err != nil || seen < 6 {
 		t.Errorf("%d files, %v", seen, err)
+	}
+	// There is one writer: whoever comes second left its row, and wrote nothing itself.
+	if _, err := os.Stat(filepath.Join(dir, "state", "record.db.spool")); err != nil {
+		t.Error(err)
 	}
 }
 
