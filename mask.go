@@ -46,6 +46,24 @@ func (k maker) hideInTools(m *member, tools []tool.Tool) {
 	}
 }
 
+// withoutSecrets returns definitions as they may be written to disk: without known
+// secrets, and without the tools that have one in their name.
+func withoutSecrets(r *redact.Redactor, tools []json.RawMessage) []json.RawMessage {
+	out := make([]json.RawMessage, 0, len(tools))
+	for _, raw := range tools {
+		hidden := r.Values(raw)
+		if !bytes.Equal(hidden, raw) {
+			was, err := catalog.Parse(raw)
+			is, broken := catalog.Parse(hidden)
+			if err != nil || broken != nil || was.Name != is.Name {
+				continue
+			}
+		}
+		out = append(out, hidden)
+	}
+	return out
+}
+
 // A maskingHandler hides the secrets in what is logged.
 type maskingHandler struct {
 	slog.Handler

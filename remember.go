@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/listcache"
+	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -20,13 +21,15 @@ import (
 type memory struct {
 	cache *listcache.Cache
 	log   *slog.Logger
-	tasks sync.WaitGroup         // writes
-	names atomic.Pointer[string] // of the servers whose tools are remembered, joined
+	hide  func(tools []json.RawMessage) []json.RawMessage // takes secrets out of them
+	tasks sync.WaitGroup                                  // writes
+	names atomic.Pointer[string]                          // of the servers whose tools are remembered, joined
 }
 
 // open opens the lists on disk, for a gateway that has a folder for them.
-func (r *memory) open(cfg *config.Config, o Options) {
+func (r *memory) open(cfg *config.Config, o Options, secrets *redact.Redactor) {
 	r.log = o.Logger
+	r.hide = func(tools []json.RawMessage) []json.RawMessage { return withoutSecrets(secrets, tools) }
 	dir := cacheDir(o.Env)
 	if dir == "" || !o.Start || !cfg.Gateway.RememberTools {
 		return
@@ -74,7 +77,7 @@ func (r *memory) remember(m *member, tools []json.RawMessage) {
 		return
 	}
 	r.tasks.Go(func() {
-		if err := r.cache.Put(m.listKey, tools); err != nil {
+		if err := r.cache.Put(m.listKey, r.hide(tools)); err != nil {
 			r.log.Warn("list of tools cannot be kept for the next start", "server", m.name, "error", err)
 		}
 	})

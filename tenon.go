@@ -178,7 +178,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	g.relay = relay.New(g.closing)
 	g.approvals = newApprovals(g)
 	g.openStops(o)
-	g.memory.open(cfg, o)
+	g.memory.open(cfg, o, secrets)
 	g.long = openResults(cfg, o, g.spawner)
 	p, err := newPool(g, cfg, nil)
 	if err != nil {
