@@ -30,7 +30,8 @@ type handler struct {
 // version header, else by its body. The header Mcp-Method says nothing, since
 // some legacy clients send it too.
 func isModern(h http.Header, m *jsonrpc.Message) bool {
-	if v := h.Get(wire.HeaderVersion); v != "" {
+	v := h.Get(wire.HeaderVersion)
+	if v != "" && (era.Known(v) || era.Of(v) == era.Modern) {
 		return era.Of(v) == era.Modern
 	}
 	if h.Get(wire.HeaderSession) != "" || m.Method == "initialize" {

@@ -10,6 +10,7 @@ package era
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
@@ -83,6 +84,38 @@ func MetaOf(params tool.Bytes) (m RequestMeta) {
 	m.ClientInfo = spans[2].In(body).Join()
 	m.LogLevel, _ = jsonrpc.String(spans[3].In(body).Join())
 	return m
+}
+
+// Known reports whether version is one of the legacy era.
+func Known(version string) bool { return slices.Contains(legacyVersions, version) }
+
+// Stripped returns the params of a modern request without what that era alone says in
+// them, for a legacy server, which may refuse a version that it did not agree to.
+func Stripped(params []byte) []byte {
+	b := tool.OneOf(params)
+	var span [1]jsonrpc.Span
+	if len(params) == 0 || jsonrpc.Members(b, []string{"_meta"}, span[:]) != nil || !span[0].Found() {
+		return params
+	}
+	var meta map[string]json.RawMessage
+	if json.Unmarshal(span[0].In(b).Join(), &meta) != nil {
+		return params
+	}
+	out := []byte{'{'}
+	for _, key := range slices.Sorted(maps.Keys(meta)) {
+		if slices.Contains(metaKeys, key) {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(jsonrpc.Quote(out, key), ':'), meta[key]...)
+	}
+	edited, err := jsonrpc.Edit(params, jsonrpc.Field{Key: "_meta", Value: append(out, '}')})
+	if err != nil {
+		return params
+	}
+	return edited
 }
 
 // Negotiate returns the version to answer a legacy initialize with: the one that

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -163,10 +164,15 @@ func failure(ctx context.Context, l *link, err error, unsent bool) error {
 	return lost
 }
 
+var metaVersion = []byte(`"` + era.MetaVersion + `"`)
+
 func (l *link) call(ctx context.Context, c Call) (tool.Bytes, error) {
 	r := &wire.Request{Method: cmp.Or(c.Method, "tools/call"), Params: c.Params, Meta: l.meta, Header: c.Header}
-	if c.Meta != nil && l.era == era.Modern {
+	switch {
+	case l.era == era.Modern && c.Meta != nil:
 		r.Meta = c.Meta
+	case l.era == era.Legacy && bytes.Contains(c.Params, metaVersion):
+		r.Params = era.Stripped(c.Params)
 	}
 	if c.Stream != nil {
 		r.Handler = foreign{l.from, c.Stream}

@@ -152,6 +152,9 @@ func (d *dialer) discovered(ctx context.Context, c wire.Client, result tool.Byte
 	default:
 	}
 	p, err := d.initialize(ctx, c, nil)
+	if neverSent(err) {
+		return p, era.Unknown, err // nobody was there: that says nothing of the era
+	}
 	return p, era.Legacy, err
 }
 
