@@ -183,7 +183,7 @@ func normal(s string) string {
 	short := strings.TrimRight(digits, "0")
 	exponent += len(digits) - len(short)
 	sign := ""
-	if negative && short != "" {
+	if negative {
 		sign = "-"
 	}
 	const plain = 30

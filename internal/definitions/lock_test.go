@@ -3,6 +3,7 @@ package definitions_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -132,7 +133,7 @@ func exampleLock(tb testing.TB) []byte {
 	lock := &definitions.Lock{}
 	lock.Accept(&definitions.Server{
 		Name: "b", Instructions: "one\ntwo", Source: definitions.Source{Kind: "command", Run: "x", Package: "npm:x", Version: "1"},
-		Tools: []definitions.Tool{define(tb, `{"name":"z","description":"d\u200b"}`), define(tb, `{"name":"a","description":["no","text"]}`)},
+		Tools: []definitions.Tool{define(tb, `{"name":"z","description":"d\u200b"}`), define(tb, `{"name":"a","description":["no","text"]}`), define(tb, `{"name":"t","description":"x","b":1,"description":"y"}`)},
 	})
 	lock.Accept(&definitions.Server{Name: "a"})
 	return lock.Bytes()
@@ -167,8 +168,11 @@ func TestBrokenLock(t *testing.T) {
 			if name == "another order" {
 				text = strings.Replace(text, `"run": "x",`, `"run": "x", "kind": "command",`, 1)
 			}
-			if _, err := definitions.Parse([]byte(text)); err == nil {
+			_, err := definitions.Parse([]byte(text))
+			if err == nil {
 				t.Errorf("it is taken:\n%s", text)
+			} else if strings.Contains(name, "version") != strings.Contains(err.Error(), "version") {
+				t.Error(err)
 			}
 		})
 	}
@@ -234,6 +238,61 @@ func TestCompare(t *testing.T) {
 				t.Errorf("got  %+v\nwant %+v", got, test.want)
 			}
 		})
+	}
+}
+
+// TestJudge: a tool is held against what was accepted, by its name and by what it
+// says.
+func TestJudge(t *testing.T) {
+	lock := &definitions.Lock{}
+	old := define(t, `{"name":"old","description":"a","inputSchema":{}}`)
+	old.Found = []string{"override"}
+	lock.Accept(&definitions.Server{Name: "s", Tools: []definitions.Tool{define(t, `{"name":"z"}`), old}})
+	accepted := lock.Server("s")
+	for name, test := range map[string]struct {
+		server  *definitions.Server
+		tool    string
+		offered bool // that the old one is there too
+		change  definitions.Change
+		was     string
+		members string
+	}{
+		"the same":          {accepted, `{"name":"old","description":"a","inputSchema":{}}`, true, "", "", ""},
+		"changed":           {accepted, `{"name":"old","description":"b","x":1}`, true, definitions.Changed, "", "description inputSchema x"},
+		"renamed":           {accepted, `{"name":"new","description":"a","inputSchema":{}}`, false, definitions.Renamed, "old", ""},
+		"a second of it":    {accepted, `{"name":"new","description":"a","inputSchema":{}}`, true, definitions.Added, "", ""},
+		"new":               {accepted, `{"name":"new"}`, true, definitions.Added, "", ""},
+		"of another server": {lock.Server("t"), `{"name":"old","description":"a","inputSchema":{}}`, true, definitions.Added, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := define(t, test.tool)
+			for _, d := range []definitions.Tool{d, d.Sum()} {
+				change, was, members := test.server.Judge(&d, func(name string) bool { return test.offered || name == "z" })
+				if change != test.change || was != test.was || strings.Join(members, " ") != test.members {
+					t.Errorf("%s %q %q", change, was, members)
+				}
+			}
+			if got := test.server.Accepts(&d, "override"); got != (name == "the same") {
+				t.Errorf("its finding is accepted: %v", got)
+			}
+		})
+	}
+}
+
+// TestManyFields: of a tool that is another one altogether some places are told.
+func TestManyFields(t *testing.T) {
+	members := func(value string) string {
+		var b strings.Builder
+		for i := range 1000 {
+			fmt.Fprintf(&b, `,"m%d":%s`, i, value)
+		}
+		return `{"name":"a"` + b.String() + `}`
+	}
+	was := definitions.Server{Tools: []definitions.Tool{define(t, members("1"))}}
+	is := definitions.Server{Tools: []definitions.Tool{define(t, members("2"))}}
+	fields := definitions.Compare(&was, &is).Tools[0].Fields
+	if last := fields[len(fields)-1]; len(fields) != 51 || last.Is != "950 more places" {
+		t.Errorf("%d fields, %+v", len(fields), last)
 	}
 }
 
