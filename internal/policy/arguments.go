@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"unicode"
@@ -19,6 +18,7 @@ const (
 )
 
 // handleKey is that of a reference to a long result, which is replaced on the way.
+// It is folded already.
 const handleKey = "$handle"
 
 // arguments are the arguments of a call, read in the strictest way: every program
@@ -47,21 +47,13 @@ func read(raw json.RawMessage) *arguments {
 		a.root = map[string]any{}
 		return a
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	v, err := a.value(d, 0)
-	if err == nil {
-		if _, err = d.Token(); errors.Is(err, io.EOF) {
-			err = nil
-		} else {
-			err = errors.New("something follows them")
-		}
-	}
-	if err != nil {
+	if !json.Valid(raw) {
 		a.doubt = "the arguments are not valid JSON"
-		if flaw, ok := errors.AsType[*doubtError](err); ok {
-			a.doubt = flaw.text
-		}
+		return a
+	}
+	r := reader{a: a, text: raw}
+	v := r.value(0)
+	if a.doubt != "" {
 		return a
 	}
 	root, ok := v.(map[string]any)
@@ -73,67 +65,116 @@ func read(raw json.RawMessage) *arguments {
 	return a
 }
 
-type doubtError struct{ text string }
-
-func (e *doubtError) Error() string { return e.text }
-
-func (a *arguments) value(d *json.Decoder, depth int) (any, error) {
-	if depth > maxDepth {
-		return nil, &doubtError{fmt.Sprintf("the arguments are nested deeper than %d", maxDepth)}
-	}
-	t, err := d.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch t := t.(type) {
-	case json.Delim:
-		if t == '{' {
-			return a.object(d, depth)
-		}
-		list := []any{}
-		for d.More() {
-			v, err := a.value(d, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
-		}
-		_, err := d.Token()
-		return list, err
-	case string:
-		a.odd = a.odd || strings.ContainsRune(t, utf8.RuneError)
-		return t, nil
-	}
-	return t, nil
+// A reader reads a text that is valid JSON. Once there is a doubt, what it returns
+// has no meaning.
+type reader struct {
+	a    *arguments
+	text []byte
+	at   int
 }
 
-func (a *arguments) object(d *json.Decoder, depth int) (any, error) {
-	o := map[string]any{}
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return nil, err
+// skip goes to the next byte that is no space, and returns it.
+func (r *reader) skip() byte {
+	for r.text[r.at] <= ' ' {
+		r.at++
+	}
+	return r.text[r.at]
+}
+
+func (r *reader) value(depth int) any {
+	if depth > maxDepth {
+		r.a.doubt = fmt.Sprintf("the arguments are nested deeper than %d", maxDepth)
+		return nil
+	}
+	switch c := r.skip(); c {
+	case '{':
+		return r.object(depth)
+	case '[':
+		return r.list(depth)
+	case '"':
+		s := r.str()
+		r.a.odd = r.a.odd || strings.ContainsRune(s, utf8.RuneError)
+		return s
+	case 't':
+		r.at += len("true")
+		return true
+	case 'f':
+		r.at += len("false")
+		return false
+	case 'n':
+		r.at += len("null")
+		return nil
+	}
+	start := r.at
+	for r.at < len(r.text) && strings.IndexByte("+-.0123456789eE", r.text[r.at]) >= 0 {
+		r.at++
+	}
+	return json.Number(r.text[start:r.at])
+}
+
+func (r *reader) list(depth int) any {
+	list := []any{}
+	for r.at++; r.skip() != ']'; {
+		list = append(list, r.value(depth+1))
+		if r.a.doubt != "" {
+			return nil
 		}
-		name, ok := t.(string)
-		if !ok {
-			return nil, errors.New("a name is no text")
+		if r.skip() == ',' {
+			r.at++
+		}
+	}
+	r.at++
+	return list
+}
+
+func (r *reader) object(depth int) any {
+	o := map[string]any{}
+	for r.at++; r.skip() != '}'; {
+		name := r.str()
+		r.skip()
+		r.at++ // the colon
+		v := r.value(depth + 1)
+		if r.a.doubt != "" {
+			return nil
 		}
 		if _, ok := o[name]; ok {
-			return nil, &doubtError{fmt.Sprintf("the argument %q is given twice", clip(name))}
+			r.a.doubt = fmt.Sprintf("the argument %q is given twice", clip(name))
+			return nil
 		}
 		if strings.ContainsRune(name, utf8.RuneError) {
-			return nil, &doubtError{"the name of an argument is no valid text"}
+			r.a.doubt = "the name of an argument is no valid text"
+			return nil
 		}
-		if o[name], err = a.value(d, depth+1); err != nil {
-			return nil, err
+		o[name] = v
+		r.a.handle = r.a.handle || fold(name) == handleKey
+		r.a.names = append(r.a.names, name)
+		if r.skip() == ',' {
+			r.at++
 		}
-		a.handle = a.handle || fold(name) == fold(handleKey)
-		a.names = append(a.names, name)
 	}
-	if _, err := d.Token(); err != nil {
-		return nil, err
+	r.at++
+	return o
+}
+
+// str reads a text.
+func (r *reader) str() string {
+	start, plain := r.at, true
+	for r.at++; r.text[r.at] != '"'; r.at++ {
+		if r.text[r.at] == '\\' {
+			r.at++
+			plain = false
+		}
 	}
-	return o, nil
+	r.at++
+	quoted := r.text[start:r.at]
+	if inner := quoted[1 : len(quoted)-1]; plain && utf8.Valid(inner) {
+		return string(inner)
+	}
+	var s string
+	if json.Unmarshal(quoted, &s) != nil {
+		r.a.doubt = "the arguments are not valid JSON"
+	}
+	return s
 }
 
 // variant returns a name of the object that some program takes for the one

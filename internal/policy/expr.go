@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -58,8 +57,9 @@ func (e *ExpressionError) Error() string {
 type program struct {
 	err  error
 	run  cel.Program
-	uses []string // names and texts that the expression holds
-	tied bool     // it looks at who calls
+	uses map[string]string // names and texts that the expression holds, by their folded form
+	more map[string]bool   // all of them, as they are written
+	tied bool              // it looks at who calls
 }
 
 // CheckParameter returns what is wrong with an expression of a parameter rule, an
@@ -118,7 +118,7 @@ func (c *Compiler) build(s source) (*program, error) {
 	if err != nil {
 		return nil, &ExpressionError{0, 1, 1, err.Error()}
 	}
-	p := &program{run: run}
+	p := &program{run: run, uses: map[string]string{}, more: map[string]bool{}}
 	ast.PostOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(p.note))
 	return p, nil
 }
@@ -130,14 +130,16 @@ func (p *program) note(e ast.Expr) {
 		p.tied = p.tied || e.AsIdent() == "caller" || e.AsIdent() == "session"
 	}
 	if kind == ast.SelectKind {
-		p.uses = append(p.uses, e.AsSelect().FieldName())
+		p.use(e.AsSelect().FieldName())
 	}
 	if kind == ast.LiteralKind {
 		if s, ok := e.AsLiteral().Value().(string); ok {
-			p.uses = append(p.uses, s)
+			p.use(s)
 		}
 	}
 }
+
+func (p *program) use(name string) { p.uses[fold(name)], p.more[name] = name, true }
 
 // placed returns a mistake at a line from 1 and a column from 0, in characters.
 func placed(text string, line, column int, message string) *ExpressionError {
@@ -227,16 +229,10 @@ func (p *program) holds(a *arguments, t *tool.Tool, more map[string]any) (bool, 
 // misspelled returns what the expression holds that name is a variant of: a
 // program that reads names more freely would take it for that.
 func (p *program) misspelled(name string) string {
-	if slices.Contains(p.uses, name) {
+	if p.more[name] {
 		return ""
 	}
-	f := fold(name)
-	for _, used := range p.uses {
-		if fold(used) == f {
-			return used
-		}
-	}
-	return ""
+	return p.uses[fold(name)]
 }
 
 // celValue returns a value with the numbers of CEL. One that neither fits into 64

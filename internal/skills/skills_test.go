@@ -234,3 +234,12 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkLoad is what the skills that come with Tenon cost when a pool is opened.
+func BenchmarkLoad(b *testing.B) {
+	for b.Loop() {
+		if _, _, err := skills.Load(skills.Options{BuiltIn: true}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
