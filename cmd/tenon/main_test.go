@@ -32,8 +32,9 @@ func TestMain(m *testing.M) {
 //
 //	exits CODE COMMAND ARGS…  runs a command and wants just this exit code
 //	serve ARGS…               starts tenon serve on a free port, and sets $URL
-//	stop                      interrupts it, and wants it to exit with 0 and to
+//	quit                      interrupts it, and wants it to exit with 0 and to
 //	                          have answered everything; serve.log is its stderr
+//	                          (stop is testscript's own, and ends the script)
 //	logged TEXT N             waits until serve.log has TEXT, N times (1 if left out)
 //	hup                       sends SIGHUP to what serve started
 //	request METHOD PATH BODY  sends a request to $URL; the answer is "stdout"
@@ -57,7 +58,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("TENON_UPDATE") != "",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits, "serve": serve, "stop": stop, "logged": logged, "hup": hup, "request": request, "talk": talk, "json": jsonValue,
+			"exits": exits, "serve": serve, "quit": quit, "logged": logged, "hup": hup, "request": request, "talk": talk, "json": jsonValue,
 			"crash": crash, "asked": asked,
 			"until": until, "status": status,
 			"leaky-http": leakyHTTP, "hides": hides,
@@ -126,7 +127,7 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("ADDR", strings.TrimPrefix(ts.Getenv("URL"), "http://"))
 }
 
-func stop(ts *testscript.TestScript, _ bool, _ []string) {
+func quit(ts *testscript.TestScript, _ bool, _ []string) {
 	g := ts.Value(gateway{}).(*gateway)
 	ts.Check(g.cmd.Process.Signal(os.Interrupt))
 	err := g.cmd.Wait()
