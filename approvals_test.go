@@ -105,7 +105,7 @@ func TestApprovals(t *testing.T) {
 
 	late := removal("/c") // its own deadline is first
 	late.Timeout = 50 * time.Millisecond
-	if res := g.Call(t.Context(), late); res.Kind != tool.Timeout || removed.Load() != 1 {
+	if res := g.Call(t.Context(), late); res.Kind != tool.Timeout || removed.Load() != 1 || !strings.Contains(res.Text(), "while it waited for a person") {
 		t.Errorf("%s: %s", res.Kind, res.Text())
 	}
 	if all, err := g.Approvals().Recent(t.Context(), 1); err != nil || all[0].Status != tool.ApprovalCanceled {
@@ -153,6 +153,24 @@ func TestRepeatedCallIsAskedForOnce(t *testing.T) {
 	all, err := g.Approvals().Recent(t.Context(), 100)
 	if err != nil || len(all) != 1 {
 		t.Errorf("%d questions, %v", len(all), err)
+	}
+}
+
+// Also once its approval is over, a call that was carried out is answered and not asked
+// for again.
+func TestAnsweredCallIsNotAskedFor(t *testing.T) {
+	g, removed := asking(t, ", approvals: {timeout: 1s}")
+	c := removal("/a")
+	c.IdempotencyKey, c.Person = "k", &said{v: tool.Verdict{Approved: true}}
+	if res := g.Call(t.Context(), c); res.Kind != "" {
+		t.Fatal(res.Text())
+	}
+	if res := g.Call(t.Context(), removal("/b")); res.Kind != tool.Denied { // as long as an approval
+		t.Fatal(res.Text())
+	}
+	c.Person = nil
+	if res := g.Call(t.Context(), c); res.Kind != "" || removed.Load() != 1 {
+		t.Errorf("removed %d times: %s", removed.Load(), res.Text())
 	}
 }
 

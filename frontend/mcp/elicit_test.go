@@ -300,6 +300,13 @@ func TestDecidedMeanwhile(t *testing.T) {
 		if failure != "" || res.IsError == approved || !strings.Contains(res.Content[0].Text, "by bert") {
 			t.Errorf("%v: %s %+v", approved, failure, res)
 		}
+		if approved {
+			continue
+		}
+		// What was denied is not answered by the old answer: the question is put again.
+		if res, failure := callModern(t, url, `{"path":"/a"}`, with(first.RequestState)); res.ResultType != "input_required" {
+			t.Errorf("again: %s %+v", failure, res)
+		}
 	}
 	if removed.Load() != 1 {
 		t.Errorf("removed %d times", removed.Load())
