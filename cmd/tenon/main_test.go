@@ -75,6 +75,27 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// TestScriptsRunToTheirEnd: testscript's stop passes a script without what comes
+// behind it.
+func TestScriptsRunToTheirEnd(t *testing.T) {
+	scripts, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(scripts) == 0 {
+		t.Fatal(err, "no scripts")
+	}
+	for _, path := range scripts {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		commands, _, _ := strings.Cut(string(text), "\n-- ")
+		for i, line := range strings.Split(commands, "\n") {
+			if line == "stop" {
+				t.Errorf("%s:%d: stop ends the script here; the gateway is stopped by quit", path, i+1)
+			}
+		}
+	}
+}
+
 // withoutPause keeps the race detector from waiting a second at the end of every
 // process.
 const withoutPause = "atexit_sleep_ms=0"
