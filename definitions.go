@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -70,8 +71,7 @@ func lockState(l *definitions.Lock, err error) string {
 	if err != nil {
 		return "error: " + err.Error()
 	}
-	sum := sha256.Sum256(l.Bytes())
-	return string(sum[:])
+	return l.Sum()
 }
 
 // same reports whether the lock is the one that was read.
@@ -95,7 +95,7 @@ func cleaner(secrets []tool.Secret) func(string) string {
 }
 
 // look returns what is found in the tools of a server. What was looked at before is
-// not looked at again.
+// not looked at again. Without a scanner nothing is looked for.
 func (t *trust) look(server string, raw []json.RawMessage, s *definitions.Scanner) []looked {
 	t.mu.Lock()
 	old := t.looks[server]
@@ -106,10 +106,12 @@ func (t *trust) look(server string, raw []json.RawMessage, s *definitions.Scanne
 		sum := sha256.Sum256(r)
 		l, ok := old[sum]
 		if !ok {
-			l.tool, _ = definitions.New(r, t.clean) // what is no tool is not offered
-			l.tool = l.tool.Sum()
-			if t.scan != config.ScanOff {
+			if s != nil {
 				l.findings = s.Tool(server, r, t.clean)
+			}
+			if t.mode != config.TrustAll || len(l.findings) > 0 {
+				l.tool, _ = definitions.New(r, t.clean) // what is no tool is not offered
+				l.tool = l.tool.Sum()
 			}
 		}
 		now[sum], out[i] = l, l
@@ -132,14 +134,19 @@ func (g *Gateway) inspect(m *member, raw []json.RawMessage) {
 			names = append(names, t)
 		}
 	}
-	p.trust.look(m.name, raw, maker{g, p}.scanner(m.name, names))
+	p.trust.look(m.name, raw, maker{g, p}.scanner(m, names))
 }
 
 // idle reports whether nobody looks at definitions.
 func (t *trust) idle() bool { return t.mode == config.TrustAll && t.scan == config.ScanOff }
 
-// scanner returns a scanner that knows the tools of the pool, and these of a server.
-func (k maker) scanner(server string, tools []tool.Tool) *definitions.Scanner {
+// scanner returns a scanner that knows the tools of the pool, and these of a member.
+// There is none for a bundled server: its definitions are those of this program.
+func (k maker) scanner(m *member, tools []tool.Tool) *definitions.Scanner {
+	if k.trust.scan == config.ScanOff || m.entry.Bundled != "" {
+		return nil
+	}
+	server := m.name
 	pool := map[string][]string{}
 	for _, t := range k.catalog.Snapshot().Tools() {
 		if t.Server != server {
@@ -166,11 +173,11 @@ func (k maker) judge(m *member, tools []tool.Tool) {
 		raw[i] = tools[i].Raw
 		offered[tools[i].Name] = true
 	}
-	scanner := k.scanner(m.name, tools)
+	scanner := k.scanner(m, tools)
 	all := t.look(m.name, raw, scanner)
 	accepted := t.lock.Server(m.name)
 	var concerns []string
-	if about := m.about(); about.Instructions != "" && t.scan != config.ScanOff {
+	if about := m.about(); about.Instructions != "" && scanner != nil {
 		for _, f := range scanner.Instructions(m.name, t.hide(about.Instructions)) {
 			concerns = append(concerns, concernOf(&f)...)
 		}
@@ -178,8 +185,15 @@ func (k maker) judge(m *member, tools []tool.Tool) {
 	for i := range tools {
 		l := &all[i]
 		held, concern := t.difference(accepted, &l.tool, func(name string) bool { return offered[name] })
-		if concern != "" {
-			concerns = append(concerns, tools[i].Name+": "+concern)
+		switch {
+		case concern == "":
+		case accepted == nil: // all tools have the same
+			concern = "all tools: " + concern
+			if !slices.Contains(concerns, concern) {
+				concerns = append(concerns, concern)
+			}
+		default:
+			concerns = append(concerns, definitions.Show(tools[i].Name, false)+": "+concern)
 		}
 		for j := range l.findings {
 			f := &l.findings[j]

@@ -24,7 +24,13 @@ const about = "Tool definitions that were accepted. Written by tenon lock, check
 
 // A Lock holds the accepted definitions. The zero value holds none. It is not safe
 // for concurrent change.
-type Lock struct{ servers []Server }
+type Lock struct {
+	servers []Server
+	sum     string // of the text that it was read from
+}
+
+// Sum returns the hash of the text that the lock was read from, or "".
+func (l *Lock) Sum() string { return l.sum }
 
 // Servers returns the names of all servers, sorted.
 func (l *Lock) Servers() []string {
@@ -172,7 +178,7 @@ func Parse(b []byte) (*Lock, error) {
 	if v := root.member("version"); v == nil || v.text != layout {
 		return nil, errors.New("it is not of a version that this program knows")
 	}
-	l := &Lock{}
+	l := &Lock{sum: hashOf(b)}
 	servers := root.member("servers")
 	if servers == nil || servers.kind != object {
 		return nil, errors.New("it has no servers")
