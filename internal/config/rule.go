@@ -65,10 +65,10 @@ func (r ToolRule) declares() bool {
 }
 
 // ruleOnData reads the keys that say what a tool does with data, and when.
-func (s sections) ruleOnData(o *object, r *ToolRule) {
+func ruleOnData(o *object, r *ToolRule, check func(expression string) error) {
 	optional(o, "is_read_only_for_input", &r.ReadOnlyFor, o.text)
-	if r.ReadOnlyFor != nil && s.checkReadOnlyFor != nil {
-		if err := s.checkReadOnlyFor(*r.ReadOnlyFor); err != nil {
+	if r.ReadOnlyFor != nil && check != nil {
+		if err := check(*r.ReadOnlyFor); err != nil {
 			wrongRule(o, o.at("is_read_only_for_input"), "is_read_only_for_input", err)
 		}
 	}

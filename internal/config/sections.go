@@ -238,7 +238,7 @@ func (s sections) rule(id tool.ID, n *source.Node, parent *object) ToolRule {
 	})
 	optional(o, "max_result_chars", &r.MaxResultChars, func(key string, dst *int) { o.integer(key, 0, 1e9, dst) })
 	optional(o, "search_hint", &r.SearchHint, o.text)
-	s.ruleOnData(o, &r)
+	ruleOnData(o, &r, s.checkReadOnlyFor)
 	optional(o, "timeout", &r.Timeout, func(key string, dst *time.Duration) { o.duration(key, time.Millisecond, maxTimeout, dst) })
 	o.refuse()
 	if r.ReadOnly != nil && *r.ReadOnly && r.Destructive != nil && *r.Destructive {
