@@ -263,3 +263,42 @@ func TestStopDropsClientsThatDoNotRead(t *testing.T) {
 		}
 	})
 }
+
+// A client that goes away ends its call, on the lane for plain requests and beside
+// it, and each connection is closed when it is idle for too long.
+func TestGoneClientAndIdleConnection(t *testing.T) {
+	var ended atomic.Int64
+	inBubble(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if r.URL.Path == "/" {
+			<-r.Context().Done()
+			ended.Add(1)
+		}
+	}, func(t *testing.T, b bubble) {
+		post(t, b).Close()
+		odd, err := b.dial(t.Context(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(odd, "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+		synctest.Wait()
+		odd.Close()
+		time.Sleep(20 * time.Millisecond)
+		if n := ended.Load(); n != 2 {
+			t.Errorf("%d of 2 calls were ended", n)
+		}
+		for _, head := range []string{"GET /a HTTP/1.1\r\n", "GET /%61 HTTP/1.1\r\n"} {
+			conn, err := b.dial(t.Context(), "", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			begun := time.Now()
+			_, _ = io.WriteString(conn, head+"Host: localhost\r\n\r\n")
+			_, _ = io.Copy(io.Discard, conn) // until the server hangs up
+			if d := time.Since(begun); d < 2*time.Minute-time.Second || d > 2*time.Minute+time.Second {
+				t.Errorf("%q: held for %s", head, d)
+			}
+			conn.Close()
+		}
+	})
+}
