@@ -136,3 +136,31 @@ func TestHostileDefinitions(t *testing.T) {
 		})
 	}
 }
+
+func BenchmarkReadRealLock(b *testing.B) {
+	lock := &definitions.Lock{}
+	for _, s := range realServers(b) {
+		lock.Accept(&definitions.Server{Name: s.Server, Tools: definitions.Definitions(s.Tools, nil)})
+	}
+	text := lock.Bytes()
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if _, err := definitions.Parse(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkJudge100 is what is done at run time with a list that did not change.
+func BenchmarkJudge100(b *testing.B) {
+	tools := definitions.Definitions(typical(), nil)
+	lock := &definitions.Lock{}
+	lock.Accept(&definitions.Server{Name: "s", Tools: tools})
+	accepted := lock.Server("s")
+	d := tools[0].Sum()
+	for b.Loop() {
+		for range 100 {
+			accepted.Judge(&d, func(string) bool { return false })
+		}
+	}
+}
