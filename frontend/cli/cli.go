@@ -1,5 +1,5 @@
 // Package cli is the command line: tenon serve, tools, servers, call, calls, batch,
-// search, handle, server, check, version and completion.
+// search, handle, server, check, lock, verify, version and completion.
 //
 //	os.Exit(cli.Main(ctx, cli.Options{Args: os.Args[1:], Env: os.Environ(), Stdin: os.Stdin, …}))
 //
