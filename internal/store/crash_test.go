@@ -182,3 +182,19 @@ func TestNotTooMuchIsLeft(t *testing.T) {
 		t.Errorf("%+v %v", v, err)
 	}
 }
+
+// Folders may have any name.
+func TestOddPath(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a b?c=d#e%20f&'g")
+	if runtime.GOOS == "windows" {
+		dir = filepath.Join(t.TempDir(), "a b#e%20f&'g")
+	}
+	s := open(t, store.Options{URL: "sqlite:" + filepath.Join(dir, "re cord.db"), Eager: true})
+	addMany(t, s, 3)
+	if _, err := os.Stat(filepath.Join(dir, "re cord.db-wal")); err != nil {
+		t.Error(err)
+	}
+	if v, err := s.Verify(t.Context(), ""); err != nil || v.Rows != 3 {
+		t.Errorf("%+v %v", v, err)
+	}
+}
