@@ -115,6 +115,9 @@ func (v view) send(ctx context.Context, r *call.Request, params []byte) (tool.By
 		Progress: r.ProgressFunc(), Notes: r,
 	}
 	m := v.byName[r.Target.Server]
+	if m.entry != nil && m.entry.URL != "" {
+		c.Header = v.headersFor(r.Target, r.Arguments)
+	}
 	if client, ok := r.Origin.(*relay.Client); ok {
 		return client.Do(ctx, hop{m, c}, relay.Request{Method: "tools/call", Params: params, Peer: r.Peer, Progress: c.Progress})
 	}

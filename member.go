@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/catalog"
 	"github.com/tenon-mcp/tenon/internal/config"
+	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/listcache"
 	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/internal/upstream"
@@ -290,6 +291,10 @@ func (k maker) offer(m *member, raw []json.RawMessage) (changed bool) {
 		t, err := catalog.Parse(r)
 		if err != nil {
 			k.log.Warn("tool is left out", "server", m.name, "index", i, "error", err)
+			continue
+		}
+		if _, err := era.ParamHeaders(t.Schema); err != nil {
+			k.log.Warn("tool is left out", "server", m.name, "tool", t.Name, "error", err)
 			continue
 		}
 		tools = append(tools, t)

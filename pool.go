@@ -30,6 +30,7 @@ type pool struct {
 	byName  map[string]*member
 	policy  *policy.Policy
 	trust   *trust
+	headers sync.Map // *tool.Tool → []era.ParamHeader
 	looks
 	pipeline
 	inUse

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 
 	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
@@ -51,6 +52,14 @@ func (g *Gateway) NewSession(o SessionOptions) *Session {
 		Modern: o.Modern, Caller: ownerOf(o.Caller), Capabilities: o.Capabilities, ClientInfo: o.ClientInfo,
 		Level: o.Level, State: o.State, Responses: o.Responses, Notify: o.Notify, Ask: o.Ask,
 	}
+	if tell := o.Notify; tell != nil {
+		ro.Notify = func(method string, params []byte) error { return tell(method, g.hidden(params)) }
+	}
+	if ask := o.Ask; ask != nil {
+		ro.Ask = func(ctx context.Context, method string, params []byte) (tool.Bytes, error) {
+			return ask(ctx, method, g.hidden(params))
+		}
+	}
 	if o.Modern {
 		ro.Digest = relay.Digest(o.Method, o.Params)
 	}
@@ -78,7 +87,7 @@ func (s *Session) Close() { s.client.Close() }
 // Call carries out a call of a tool for the client, as Gateway.Call does. peer is the
 // way back beside the answer.
 func (s *Session) Call(ctx context.Context, peer tool.Peer, c tool.Call) *tool.Result {
-	c.Peer = peer
+	c.Peer = s.g.hiding(peer)
 	if s.o.Modern || !s.client.Plain() {
 		c.Origin = s.client
 	}
@@ -106,9 +115,13 @@ func (s *Session) Request(ctx context.Context, r PeerRequest) (tool.Bytes, *json
 	p := s.g.enter()
 	defer p.leave()
 	v := view{s.g, p}
+	r.Peer = s.g.hiding(r.Peer)
+	if tell := r.Progress; tell != nil {
+		r.Progress = func(params tool.Bytes) { tell(tool.OneOf(s.g.hidden(params.Join()))) }
+	}
 	result, err := s.route(ctx, v, relay.Request(r))
 	if err != nil {
-		return nil, v.errorFor(err)
+		return nil, v.errorFor(r.Method, err)
 	}
 	if p.cfg.Policy.Redact.Results {
 		result, _ = s.g.secrets.Result(result)
@@ -117,7 +130,10 @@ func (s *Session) Request(ctx context.Context, r PeerRequest) (tool.Bytes, *json
 }
 
 // errorFor returns an error as a client may see it.
-func (v view) errorFor(err error) *jsonrpc.Error {
+func (v view) errorFor(method string, err error) *jsonrpc.Error {
+	if lost, ok := errors.AsType[*upstream.LostError](err); ok && unknownThere(lost.HTTPStatus()) {
+		return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is refused: %s", method, v.secrets.Text(err.Error()))
+	}
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		if e.Raw != nil {
 			return jsonrpc.ErrorOf(tool.OneOf(v.secrets.Failure(e.Raw)))
@@ -125,6 +141,12 @@ func (v view) errorFor(err error) *jsonrpc.Error {
 		return e
 	}
 	return jsonrpc.Errorf(jsonrpc.CodeInternal, "%s", v.secrets.Text(err.Error()))
+}
+
+// unknownThere reports whether a server that answers a request with this status, and with
+// no reason that can be read, does not know its method.
+func unknownThere(status int) bool {
+	return status == http.StatusBadRequest || status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented
 }
 
 // route finds the server of a request.
@@ -274,7 +296,7 @@ func (g *Gateway) About(ctx context.Context, server string, o Viewer) (About, er
 		return About{}, err
 	}
 	a, err := m.server.Meet(ctx)
-	return About{a.Raw, a.Era == era.Modern}, err
+	return About{g.hidden(a.Raw), a.Era == era.Modern}, err
 }
 
 // Serves reports whether there is a server with that name.

@@ -60,6 +60,14 @@ func (h *handler) call(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message
 // callModern makes a call whose client may be given a question to come again with.
 func (h *handler) callModern(ctx context.Context, x *wire.Exchange, c tool.Call, params tool.Bytes, spans [5]jsonrpc.Span, meta era.RequestMeta) (tool.Bytes, *jsonrpc.Error) {
 	name := c.Tool
+	h.target(&c)
+	if x.Header != nil {
+		if wrong := h.gw.CheckParams(c.Server, c.Tool, c.Arguments, x.Header); wrong != "" {
+			e := invalid(true, "header %s does not say what the argument in the body says", wrong)
+			e.Code = jsonrpc.CodeHeaderMismatch
+			return nil, e
+		}
+	}
 	given, _ := jsonrpc.String(spans[3].In(params).Join())
 	relayed := tenon.IsRelayState(given)
 	switch {
@@ -73,7 +81,6 @@ func (h *handler) callModern(ctx context.Context, x *wire.Exchange, c tool.Call,
 	case modernElicits(spans[2].In(params)):
 		c.Person = &returning{}
 	}
-	h.target(&c)
 	var res *tool.Result
 	if relayed || meta.LogLevel != "" || tenon.Asks(meta.Capabilities) {
 		o := h.modernOptions(x, meta, "tools/call", params)

@@ -9,8 +9,8 @@
 package era
 
 import (
+	"bytes"
 	"encoding/json"
-	"maps"
 	"slices"
 
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
@@ -69,7 +69,7 @@ var metaKeys = []string{MetaVersion, MetaCapabilities, MetaClientInfo, MetaLogLe
 // readable is empty.
 func MetaOf(params tool.Bytes) (m RequestMeta) {
 	var meta [1]jsonrpc.Span
-	if len(params) == 0 || jsonrpc.Members(params, []string{"_meta"}, meta[:]) != nil || !meta[0].Found() {
+	if len(params) == 0 || jsonrpc.Members(params, metaKey, meta[:]) != nil || !meta[0].Found() {
 		return m
 	}
 	body := meta[0].In(params)
@@ -93,29 +93,49 @@ func Known(version string) bool { return slices.Contains(legacyVersions, version
 // them, for a legacy server, which may refuse a version that it did not agree to.
 func Stripped(params []byte) []byte {
 	b := tool.OneOf(params)
-	var span [1]jsonrpc.Span
-	if len(params) == 0 || jsonrpc.Members(b, []string{"_meta"}, span[:]) != nil || !span[0].Found() {
+	var at [1]jsonrpc.Span
+	if len(params) == 0 || jsonrpc.Members(b, metaKey, at[:]) != nil || !at[0].Found() {
 		return params
 	}
-	var meta map[string]json.RawMessage
-	if json.Unmarshal(span[0].In(b).Join(), &meta) != nil {
+	var spans [4]jsonrpc.Span
+	if jsonrpc.Members(at[0].In(b), metaKeys, spans[:]) != nil {
 		return params
 	}
-	out := []byte{'{'}
-	for _, key := range slices.Sorted(maps.Keys(meta)) {
-		if slices.Contains(metaKeys, key) {
-			continue
+	out := slices.Clone(params)
+	for range spans { // the last one first, so that the places of the others stay
+		last := -1
+		for i := range spans {
+			if spans[i].Found() && (last < 0 || spans[i].Start > spans[last].Start) {
+				last = i
+			}
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
+		if last < 0 {
+			break
 		}
-		out = append(append(jsonrpc.Quote(out, key), ':'), meta[key]...)
+		out = cut(out, metaKeys[last], at[0].Start+spans[last].Start, at[0].Start+spans[last].End)
+		spans[last] = jsonrpc.Span{}
 	}
-	edited, err := jsonrpc.Edit(params, jsonrpc.Field{Key: "_meta", Value: append(out, '}')})
-	if err != nil {
-		return params
+	return out
+}
+
+var metaKey = []string{"_meta"}
+
+// cut takes the member with that key out of an object, whose value is text[from:to]. A
+// key that is written with escapes stays, and its value with it.
+func cut(text []byte, key string, from, to int) []byte {
+	from = len(bytes.TrimRight(text[:from], " \t\r\n:"))
+	begin := from - len(key) - 2
+	if begin < 0 || string(text[begin+1:from-1]) != key {
+		return text
 	}
-	return edited
+	rest := bytes.TrimLeft(text[to:], " \t\r\n")
+	if rest[0] == ',' {
+		return slices.Delete(text, begin, len(text)-len(rest)+1)
+	}
+	if before := bytes.TrimRight(text[:begin], " \t\r\n"); before[len(before)-1] == ',' {
+		begin = len(before) - 1
+	}
+	return slices.Delete(text, begin, to)
 }
 
 // Negotiate returns the version to answer a legacy initialize with: the one that

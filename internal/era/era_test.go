@@ -76,3 +76,20 @@ func TestSupports(t *testing.T) {
 		t.Error("IsModernError mixes up the eras")
 	}
 }
+
+func TestStripped(t *testing.T) {
+	own := `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`
+	caps := `"io.modelcontextprotocol/clientCapabilities": {"a":[1,2]}`
+	for in, want := range map[string]string{
+		`{"a":1}`:                 `{"a":1}`,
+		`{"_meta":{` + own + `}}`: `{"_meta":{}}`,
+		`{"_meta":{` + own + `,` + caps + `},"n":9007199254740993}`: `{"_meta":{},"n":9007199254740993}`,
+		`{"_meta":{ "x" : 1 , ` + own + ` , "y":2,` + caps + ` } }`: `{"_meta":{ "x" : 1 ,  "y":2 } }`,
+		`{"_meta":{` + caps + `,"x":1,` + own + `}}`:                `{"_meta":{"x":1}}`,
+		`{"_meta":7}`: `{"_meta":7}`,
+	} {
+		if got := string(era.Stripped([]byte(in))); got != want {
+			t.Errorf("%s\n got %s\nwant %s", in, got, want)
+		}
+	}
+}

@@ -43,6 +43,7 @@ type waiting struct {
 	now      Request
 	asks     map[string]*question
 	lastAsk  int
+	rounds   int
 	deadline *time.Timer // while none waits
 }
 
@@ -120,7 +121,8 @@ func (w *waiting) leave() (tool.Bytes, error) {
 		w.cancel(errGone)
 		return nil, fmt.Errorf("%d requests wait for their clients already: try again later", maxParked)
 	}
-	st := state{Server: w.server, Caller: w.c.o.Caller, Digest: w.c.o.Digest, Parked: w.id, Expires: time.Now().Add(parkedFor).Unix()}
+	w.rounds++
+	st := state{Round: w.rounds, Server: w.server, Caller: w.c.o.Caller, Digest: w.c.o.Digest, Parked: w.id, Expires: time.Now().Add(parkedFor).Unix()}
 	w.c, w.now = nil, Request{}
 	w.deadline = time.AfterFunc(parkedFor, func() {
 		if w.r.parked.take(w.id) != nil {

@@ -31,6 +31,7 @@ type state struct {
 	Digest  string `json:"d"`
 	Expires int64  `json:"e"`
 	Parked  string `json:"p,omitempty"` // the call that waits
+	Round   int    `json:"n,omitempty"` // how often it has
 	State   string `json:"r,omitempty"` // of the server
 }
 
