@@ -15,3 +15,6 @@ func MaskedLog(h slog.Handler, secret string) *slog.Logger {
 	}
 	return slog.New(maskingHandler{h, r})
 }
+
+// Hiding returns a peer to whom no secret is told.
+func Hiding(g *Gateway, p tool.Peer) tool.Peer { return g.hiding(p) }

@@ -97,3 +97,38 @@ func TestLogHoldsNoSecret(t *testing.T) {
 		t.Error(s)
 	}
 }
+
+// told is a tool.Peer that keeps what it is told.
+type told struct{ said []string }
+
+func (p *told) Ask(_ context.Context, method string, params []byte) (tool.Bytes, error) {
+	p.said = append(p.said, method+" "+string(params))
+	return tool.OneOf([]byte(`{"action":"accept"}`)), nil
+}
+
+func (p *told) Notify(method string, params []byte) error {
+	p.said = append(p.said, method+" "+string(params))
+	return nil
+}
+
+// TestPeersAreToldNoSecret: what a server logs to a client, and what it asks of it.
+func TestPeersAreToldNoSecret(t *testing.T) {
+	const secret = "not-a-real-key-000"
+	for redact, want := range map[string]string{"true": "•••", "false": secret} {
+		g := open(t, tenon.Options{Config: write(t, "version: 1\npolicy: {redact: "+redact+"}\nservers:\n  a: {command: nothing, env: {API_KEY: "+secret+"}}\n")})
+		p := &told{}
+		peer := tenon.Hiding(g, p)
+		if err := peer.Notify("notifications/message", []byte(`{"level":"info","data":"`+secret+`"}`)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := peer.Ask(t.Context(), "elicitation/create", []byte(`{"message":"is it `+secret+`?"}`)); err != nil || string(got.Join()) != `{"action":"accept"}` {
+			t.Errorf("%s %v", got.Join(), err)
+		}
+		if got := strings.Join(p.said, "\n"); got != `notifications/message {"level":"info","data":"`+want+`"}`+"\n"+`elicitation/create {"message":"is it `+want+`?"}` {
+			t.Errorf("%s: %s", redact, got)
+		}
+	}
+	if tenon.Hiding(open(t, tenon.Options{}), nil) != nil {
+		t.Error("nobody became somebody")
+	}
+}
