@@ -90,10 +90,16 @@ type Skill struct {
 	Missing []string `json:"missing,omitempty"`
 }
 
+// A Policy says what callers may do, and with which skills.
+type Policy struct{ gw *Gateway }
+
+// Policy returns the part of the gateway that decides on calls.
+func (g *Gateway) Policy() Policy { return Policy{g} }
+
 // Skills returns the skills that a caller may choose, sorted by name. It starts
 // nothing: a server that has not listed its tools yet has none.
-func (g *Gateway) Skills(caller tool.Caller) []Skill {
-	p := g.pool.Load()
+func (y Policy) Skills(caller tool.Caller) []Skill {
+	p := y.gw.pool.Load()
 	tools := p.catalog.Snapshot().Tools()
 	out := []Skill{}
 	for _, s := range skillsOf(p.cfg) {
@@ -134,7 +140,8 @@ type Explanation struct {
 // makes no call. It looks at the tool of exactly that name, and starts its server
 // where its tools are not known yet. Where the server cannot tell them, it decides
 // by what the configuration says, with a note. The error is a *tool.Error.
-func (g *Gateway) Explain(ctx context.Context, c tool.Call) (*Explanation, error) {
+func (y Policy) Explain(ctx context.Context, c tool.Call) (*Explanation, error) {
+	g := y.gw
 	p := g.enter()
 	defer p.leave()
 	v := view{g, p}

@@ -169,7 +169,7 @@ type paths struct {
 func (p *paths) explain(name string, args json.RawMessage) *tenon.Explanation {
 	c := p.call
 	c.Server, c.Tool, c.Arguments = "go", name, args
-	e, err := p.g.Explain(p.Context(), c)
+	e, err := p.g.Policy().Explain(p.Context(), c)
 	if err != nil {
 		p.Fatal(err)
 	}

@@ -136,13 +136,13 @@ func TestSkillsFollowTheirFiles(t *testing.T) {
 	}
 	say("get_current_time, nothing_of_that_name")
 	g := open(t, tenon.Options{Config: path})
-	all := g.Skills(tool.Caller{})
+	all := g.Policy().Skills(tool.Caller{})
 	if len(all) != 1 || all[0].Playbook != "First look." || strings.Join(all[0].Missing, " ") != "nothing_of_that_name" && strings.Join(all[0].Missing, " ") != "get_current_time nothing_of_that_name" {
 		t.Fatalf("skills are %+v", all)
 	}
 	explained := func() string {
 		t.Helper()
-		e, err := g.Explain(t.Context(), tool.Call{Server: "system", Tool: "get_load_average"})
+		e, err := g.Policy().Explain(t.Context(), tool.Call{Server: "system", Tool: "get_load_average"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +194,7 @@ func TestExplain(t *testing.T) {
 		"server does not come": {tool.Call{Server: "gone", Tool: "drop"}, "deny guardrail_high", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, err := g.Explain(t.Context(), tt.call)
+			e, err := g.Policy().Explain(t.Context(), tt.call)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -222,7 +222,7 @@ func TestExplain(t *testing.T) {
 		"no skill":  {tool.Call{Server: "a", Tool: "vague", Skill: "x"}, tool.Invalid},
 		"no mode":   {tool.Call{Server: "a", Tool: "vague", Mode: "x"}, tool.Invalid},
 	} {
-		if _, err := g.Explain(t.Context(), tt.call); tool.KindOf(err) != tt.want {
+		if _, err := g.Policy().Explain(t.Context(), tt.call); tool.KindOf(err) != tt.want {
 			t.Errorf("%s: error is %v, want %s", name, err, tt.want)
 		}
 	}

@@ -45,7 +45,7 @@ func policyExplainCommand(a *app) *cobra.Command {
 			}
 			ctx, cancel := a.bounded(cmd.Context())
 			defer cancel()
-			from, err := a.skillSource(ctx)
+			from, err := openSkills(ctx, a)
 			if err != nil {
 				return err
 			}
@@ -152,7 +152,7 @@ func policyTestCommand(a *app) *cobra.Command {
 			}
 			ctx, cancel := a.bounded(cmd.Context())
 			defer cancel()
-			from, err := a.skillSource(ctx)
+			from, err := openSkills(ctx, a)
 			if err != nil {
 				return err
 			}

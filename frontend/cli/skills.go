@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	tenon "github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/frontend/rest"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -29,7 +31,7 @@ func skillsCommand(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := a.bounded(cmd.Context())
 			defer cancel()
-			s, err := a.skillSource(ctx)
+			s, err := openSkills(ctx, a)
 			if err != nil {
 				return err
 			}
@@ -60,12 +62,12 @@ type skillsHere struct{ *tenon.Gateway }
 
 // Skills returns those that the local user may choose.
 func (s skillsHere) Skills(context.Context) ([]tenon.Skill, error) {
-	return s.Gateway.Skills(tool.Caller{Via: "cli"}), nil
+	return s.Policy().Skills(tool.Caller{Via: "cli"}), nil
 }
 
 // Skill returns one of them.
 func (s skillsHere) Skill(_ context.Context, name string) (tenon.Skill, error) {
-	for _, k := range s.Gateway.Skills(tool.Caller{Via: "cli"}) {
+	for _, k := range s.Policy().Skills(tool.Caller{Via: "cli"}) {
 		if k.Name == name {
 			return k, nil
 		}
@@ -73,9 +75,25 @@ func (s skillsHere) Skill(_ context.Context, name string) (tenon.Skill, error) {
 	return tenon.Skill{}, &tool.Error{Kind: tool.NotFound, Text: fmt.Sprintf("There is no skill %q.", name)}
 }
 
-func (a *app) skillSource(ctx context.Context) (skillSource, error) {
+// Explain says what would be decided about a call.
+func (s skillsHere) Explain(ctx context.Context, c tool.Call) (*tenon.Explanation, error) {
+	return s.Policy().Explain(ctx, c)
+}
+
+// skillsThere are those of a running gateway.
+type skillsThere struct {
+	rest.Policy
+	io.Closer
+}
+
+// openSkills returns where skills come from. Whoever calls it closes that.
+func openSkills(ctx context.Context, a *app) (skillSource, error) {
 	if url := a.gateway(); url != "" {
-		return a.client(url)
+		c, err := a.client(url)
+		if err != nil {
+			return nil, err
+		}
+		return skillsThere{rest.PolicyOf(c), c}, nil
 	}
 	gw, err := a.openGateway(ctx, a.logger(quiet), false)
 	if err != nil {

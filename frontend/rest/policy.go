@@ -10,8 +10,11 @@ import (
 	"github.com/tenon-mcp/tenon/tool"
 )
 
+// A guide is the part of the API that tells callers what they may do.
+type guide struct{ *api }
+
 // explainPolicy says what would be decided about a call, and makes none.
-func (a *api) explainPolicy(r *http.Request, caller tool.Caller) (response, error) {
+func (a guide) explainPolicy(r *http.Request, caller tool.Caller) (response, error) {
 	body, err := readBody(r)
 	if err != nil {
 		return response{}, err
@@ -28,7 +31,7 @@ func (a *api) explainPolicy(r *http.Request, caller tool.Caller) (response, erro
 		// What the other one's credential allows is not known here.
 		c.Caller = tool.Caller{Name: name, Via: caller.Via}
 	}
-	e, err := a.gw.Explain(r.Context(), c)
+	e, err := a.gw.Policy().Explain(r.Context(), c)
 	if err != nil {
 		return response{}, err
 	}
@@ -57,15 +60,21 @@ func decodeQuestion(body []byte) (tool.Call, string, error) {
 	return c, name, err
 }
 
+// A Policy is the part of a client that asks what callers may do.
+type Policy struct{ c *Client }
+
+// PolicyOf returns the part of c that asks what callers may do.
+func PolicyOf(c *Client) Policy { return Policy{c} }
+
 // Explain says what the gateway would decide about a call, and makes none. The
 // caller's name is that of c.Caller; empty is whoever the client is.
-func (c *Client) Explain(ctx context.Context, q tool.Call) (*tenon.Explanation, error) {
+func (p Policy) Explain(ctx context.Context, q tool.Call) (*tenon.Explanation, error) {
 	in := struct {
 		tool.Call
 		Caller string `json:"caller,omitempty"`
 	}{q, q.Caller.Name}
 	var out tenon.Explanation
-	if err := c.post(ctx, "/policy/explain", in, &out); err != nil {
+	if err := p.c.post(ctx, "/policy/explain", in, &out); err != nil {
 		return nil, err
 	}
 	return &out, nil

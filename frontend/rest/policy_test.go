@@ -95,18 +95,19 @@ func TestPolicyClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	all, err := c.Skills(t.Context())
+	p := rest.PolicyOf(c)
+	all, err := p.Skills(t.Context())
 	if err != nil || len(all) != 4 {
 		t.Fatalf("%d skills, %v", len(all), err)
 	}
-	s, err := c.Skill(t.Context(), all[0].Name)
+	s, err := p.Skill(t.Context(), all[0].Name)
 	if err != nil || s.Playbook == "" || !s.BuiltIn || len(s.Missing) != len(s.Tools) {
 		t.Errorf("a skill is %+v, %v", s, err)
 	}
-	if _, err := c.Skill(t.Context(), "a/b"); tool.KindOf(err) != tool.NotFound {
+	if _, err := p.Skill(t.Context(), "a/b"); tool.KindOf(err) != tool.NotFound {
 		t.Errorf("a skill that is not there: %v", err)
 	}
-	e, err := c.Explain(t.Context(), tool.Call{Server: "tenon", Tool: "tenon_read_result"})
+	e, err := p.Explain(t.Context(), tool.Call{Server: "tenon", Tool: "tenon_read_result"})
 	if err != nil || e.Decision.Behavior != tool.Allow || len(e.Decision.Chain) == 0 {
 		t.Errorf("explained as %+v, %v", e, err)
 	}

@@ -22,22 +22,22 @@ type playbook struct {
 }
 
 // skills lists the skills that the caller may choose.
-func (a *api) skills(r *http.Request, caller tool.Caller) (response, error) {
+func (a guide) skills(r *http.Request, caller tool.Caller) (response, error) {
 	if _, err := query(r); err != nil {
 		return response{}, err
 	}
-	b, err := marshal(skillList{hidePaths(a.gw.Skills(caller))})
+	b, err := marshal(skillList{hidePaths(a.gw.Policy().Skills(caller))})
 	return response{contentType: typeJSON, body: b}, err
 }
 
 // skill gives one of them with its playbook.
-func (a *api) skill(r *http.Request, caller tool.Caller) (response, error) {
+func (a guide) skill(r *http.Request, caller tool.Caller) (response, error) {
 	if _, err := query(r); err != nil {
 		return response{}, err
 	}
 	name := r.PathValue("name")
 	var names []string
-	for _, s := range hidePaths(a.gw.Skills(caller)) {
+	for _, s := range hidePaths(a.gw.Policy().Skills(caller)) {
 		if s.Name == name {
 			b, err := marshal(playbook{s, s.Playbook})
 			return response{contentType: typeJSON, body: b}, err
@@ -60,16 +60,16 @@ func hidePaths(all []tenon.Skill) []tenon.Skill {
 }
 
 // Skills returns the skills that the client may choose.
-func (c *Client) Skills(ctx context.Context) ([]tenon.Skill, error) {
+func (p Policy) Skills(ctx context.Context) ([]tenon.Skill, error) {
 	var out skillList
-	err := c.get(ctx, "/skills", nil, &out)
+	err := p.c.get(ctx, "/skills", nil, &out)
 	return out.Skills, err
 }
 
 // Skill returns one skill, with its playbook.
-func (c *Client) Skill(ctx context.Context, name string) (tenon.Skill, error) {
+func (p Policy) Skill(ctx context.Context, name string) (tenon.Skill, error) {
 	var out playbook
-	if err := c.get(ctx, "/skills/"+url.PathEscape(name), nil, &out); err != nil {
+	if err := p.c.get(ctx, "/skills/"+url.PathEscape(name), nil, &out); err != nil {
 		return tenon.Skill{}, err
 	}
 	out.Skill.Playbook = out.Playbook
