@@ -94,6 +94,43 @@ func TestHostBeyondLoopback(t *testing.T) {
 	}
 }
 
+// TestCredentialsArriveAsSent: whoever looks at the credential of a request sees
+// each that was sent. A server that shows one of two would let the other through
+// unseen.
+func TestCredentialsArriveAsSent(t *testing.T) {
+	s, _ := serve(t, web.Options{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, strings.Join(r.Header["Authorization"], "|")+"|from "+r.RemoteAddr)
+	})})
+	for _, c := range []struct{ name, lines, want string }{
+		{"one", "Authorization: Bearer a\r\n", "Bearer a|from 127.0.0.1:"},
+		{"two", "Authorization: Bearer a\r\nAuthorization: Bearer b\r\n", "Bearer a|Bearer b|from "},
+		{"two in other letters", "authorization: Bearer a\r\nAUTHORIZATION: Bearer b\r\n", "Bearer a|Bearer b|from "},
+		{"two with others between", "Authorization: Bearer a\r\nX-A: b\r\nauthorization: Bearer b\r\n", "Bearer a|Bearer b|from "},
+		{"an empty one", "Authorization:\r\nAuthorization: Bearer b\r\n", "|Bearer b|from "},
+		{"a blank before the colon", "Authorization : Bearer a\r\n", "400 Bad Request"},
+		{"a folded line", "Authorization: Bearer a\r\n b\r\n", ""},
+		{"a name with a blank", "X Authorization: Bearer a\r\n", "400 Bad Request"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.Addr())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: "+s.Addr()+"\r\n"+c.lines+"Connection: close\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			answer, err := io.ReadAll(conn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(answer), c.want) || c.want == "" && strings.Contains(string(answer), "Bearer a|") {
+				t.Errorf("got %s, want %s", answer, c.want)
+			}
+		})
+	}
+}
+
 // certify writes a certificate for 127.0.0.1 with its key, and returns it.
 func certify(t *testing.T, dir string, serial int64) (cert, key string, pool *x509.CertPool) {
 	t.Helper()
