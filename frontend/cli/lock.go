@@ -194,4 +194,3 @@ func unreachable(r *tenon.DefinitionReport) bool {
 	}
 	return false
 }
-

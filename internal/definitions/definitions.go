@@ -130,16 +130,17 @@ func (t *Tool) meaning() string {
 
 // Sum returns the tool without its definition, which remains known by its hash and
 // those of its members: a pool keeps thousands.
-func (t Tool) Sum() Tool {
-	if t.body == nil {
-		return t
+func (t *Tool) Sum() Tool {
+	if t.body == nil || t.summed {
+		return *t
 	}
 	short := &node{kind: object, keys: t.body.keys}
 	for _, item := range t.body.items {
 		short.items = append(short.items, &node{kind: text, text: item.hash()})
 	}
-	t.body, t.summed = short, true
-	return t
+	out := *t
+	out.body, out.summed = short, true
+	return out
 }
 
 // members returns the hashes of the members of a definition.
