@@ -2,6 +2,7 @@ package tenon
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/tenon-mcp/tenon/tool"
@@ -49,6 +50,9 @@ func (g *Gateway) Check(ctx context.Context, connect bool) Report {
 		wg.Wait()
 	}
 	r := Report{Broken: p.cfg.Broken, Warnings: p.cfg.Warnings, Servers: g.Status(), Findings: g.Definitions().Findings()}
+	if connect { // before, nobody knows what there is
+		r.Warnings = append(slices.Clone(r.Warnings), g.Policy().missing()...)
+	}
 	for _, t := range p.catalog.Snapshot().Tools() {
 		if !t.Meta.Registered {
 			r.Undeclared = append(r.Undeclared, t.ID.String())

@@ -117,6 +117,20 @@ func (y Policy) Skills(caller tool.Caller) []Skill {
 	return out
 }
 
+// missing tells which tools the skills of the operator's own list in vain. It is no
+// mistake: their server may come later.
+func (y Policy) missing() []Problem {
+	var out []Problem
+	for _, s := range y.Skills(tool.Caller{}) {
+		for _, entry := range s.Missing {
+			if !s.BuiltIn {
+				out = append(out, Problem{File: s.Path, Text: fmt.Sprintf("the skill %s lists %q, and there is no such tool", s.Name, entry)})
+			}
+		}
+	}
+	return out
+}
+
 // An Explanation is a decision about a call that is not made, and what it rests on.
 type Explanation struct {
 	Server   string         `json:"server"`
