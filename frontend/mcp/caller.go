@@ -39,6 +39,12 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) (tool.Caller, boo
 	return tool.Caller{}, false
 }
 
+// known reports whether who sent a request would still be let in.
+func (s *Server) known(r *http.Request) bool {
+	_, err := s.gw.Access().Caller(r)
+	return err == nil
+}
+
 // MetadataPath is where ServeMetadata belongs, and all that is below.
 const MetadataPath = tenon.MetadataPath
 

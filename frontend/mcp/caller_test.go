@@ -3,11 +3,14 @@ package mcp_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -77,6 +80,63 @@ func TestSessionBelongsToItsCaller(t *testing.T) {
 	id = session(t, url)
 	if got, own := send(http.MethodPost, "ann"), send(http.MethodPost, ""); got != http.StatusNotFound || own != http.StatusOK {
 		t.Errorf("ann in the session of the local user: %d, the local user: %d", got, own)
+	}
+}
+
+// TestStreamEndsWithItsKey: the stream of a session ends when the key that opened it
+// does, and others go on.
+func TestStreamEndsWithItsKey(t *testing.T) {
+	section, as := keyed(t, "")
+	_, url := front(t, good, section)
+	var tasks sync.WaitGroup // they end with the bodies
+	t.Cleanup(tasks.Wait)
+	listen := func(who string) io.ReadCloser {
+		t.Helper()
+		_, _, h := post(t, url, hello, "Authorization", as[who])
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept", "text/event-stream")
+		req.Header.Set("Mcp-Session-Id", h.Get("Mcp-Session-Id"))
+		req.Header.Set("Authorization", as[who])
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.StatusCode != http.StatusOK {
+			t.Fatalf("status %d", res.StatusCode)
+		}
+		t.Cleanup(func() { res.Body.Close() })
+		return res.Body
+	}
+	ends := func(body io.Reader) <-chan struct{} {
+		done := make(chan struct{})
+		tasks.Go(func() {
+			defer close(done)
+			_, _ = io.Copy(io.Discard, body)
+		})
+		return done
+	}
+	ann, bob := ends(listen("ann")), ends(listen("bob"))
+	_, path, _ := strings.Cut(section, `keys: "`)
+	path, _, _ = strings.Cut(path, `"`)
+	file, err := tenon.OpenKeys(tenon.Options{StateDir: filepath.Dir(path)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.Revoke("ann"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ann:
+	case <-time.After(10 * time.Second):
+		t.Error("the stream goes on without its key")
+	}
+	select {
+	case <-bob:
+		t.Error("the stream of another caller ended too")
+	default:
 	}
 }
 

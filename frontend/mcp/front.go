@@ -101,6 +101,7 @@ func (s *Server) front(at scope) *wire.Server {
 		Modern:    isModern,
 		Open:      func(session *wire.Session) wire.Handler { return s.open(at, session) },
 		Admit:     s.admit,
+		Known:     s.known,
 		MaxBody:   s.o.MaxBody,
 	})
 }

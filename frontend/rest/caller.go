@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"iter"
 	"net/http"
 
 	"github.com/tenon-mcp/tenon/tool"
@@ -30,5 +31,16 @@ func (a *api) allowed(op operation) serveFunc {
 			return response{}, who.Forbidden(r, "this credential decides on calls and makes none: use that of a caller")
 		}
 		return op.serve(r, caller)
+	}
+}
+
+// whileKnown gives events for as long as who asked for them would still be let in.
+func whileKnown(a *api, r *http.Request, events iter.Seq[event]) iter.Seq[event] {
+	return func(yield func(event) bool) {
+		for e := range events {
+			if _, err := a.gw.Access().Caller(r); err != nil || !yield(e) {
+				return
+			}
+		}
 	}
 }

@@ -178,7 +178,7 @@ func (a *api) handler(serve serveFunc) http.Handler {
 			return
 		}
 		if res.events != nil {
-			stream(w, res.events)
+			stream(w, whileKnown(a, r, res.events))
 			return
 		}
 		write(w, http.StatusOK, res)

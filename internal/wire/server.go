@@ -28,6 +28,9 @@ type ServerOptions struct {
 	// why nobody may. A session belongs to whoever opened it: to others, who may know
 	// its id, it is not there. Nil knows nobody.
 	Admit func(w http.ResponseWriter, r *http.Request) (tool.Caller, bool)
+	// Known reports whether who sent a request would be admitted still. The stream of
+	// somebody with a credential ends once that is not so; nil asks nobody.
+	Known func(r *http.Request) bool
 	// MaxBody bounds a request's body, in bytes; 0 is DefaultMaxMessage.
 	MaxBody int64
 	// IdleTimeout ends a session that has neither requests nor an open stream for
@@ -263,10 +266,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, caller tool.Caller)
 	hs.mu.Lock()
 	hs.streams = append(hs.streams, stream)
 	hs.mu.Unlock()
-	select {
-	case <-r.Context().Done():
-	case <-hs.Done():
-	}
+	s.await(r, hs, caller)
 	hs.mu.Lock()
 	for i, st := range hs.streams {
 		if st == stream {
@@ -276,6 +276,28 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, caller tool.Caller)
 	}
 	hs.mu.Unlock()
 	stream.close()
+}
+
+// await waits for the end of a stream: of the request, the session, or the credential.
+func (s *Server) await(r *http.Request, hs *httpSession, caller tool.Caller) {
+	var look <-chan time.Time
+	if caller.Grant != nil && s.o.Known != nil {
+		t := time.NewTicker(time.Second)
+		defer t.Stop()
+		look = t.C
+	}
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-hs.Done():
+			return
+		case <-look:
+			if !s.o.Known(r) {
+				return
+			}
+		}
+	}
 }
 
 // toStream sends a notification on the newest stream of the session.
