@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tenon-mcp/tenon/internal/policy"
@@ -446,4 +447,35 @@ func TestExpressionMistakes(t *testing.T) {
 	if err := c.CheckParameter("value == 1 && caller == 'a' && session != '' && args.a == 1 && server + tool != ''"); err != nil {
 		t.Errorf("a rule may use all variables: %v", err)
 	}
+}
+
+// TestSideBySide: many callers decide at once, on tools and for subjects that are
+// met for the first time.
+func TestSideBySide(t *testing.T) {
+	p, err := policy.New(with(func(o *policy.Options) {
+		o.Skills = []policy.Skill{{Name: "a", Tools: []string{"s/*"}}}
+		o.Parameters = []policy.Parameter{{Tool: tool.ID{Server: "s", Name: "w*"}, Argument: "n", Expression: `value == 1 && caller != "x"`}}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for j := range 200 {
+				pr, err := p.Profile(policy.Subject{Caller: strings.Repeat("c", j%7), Session: strings.Repeat("s", i), Skill: "a"})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for _, tl := range []*tool.Tool{reader, writer, kubectl, destroyer} {
+					pr.Visible(tl, policy.Facts{})
+					if d := pr.Decide(tl, json.RawMessage(`{"n":1,"verb":"get"}`), policy.Facts{}); (d.Behavior == tool.Allow) != (tl != destroyer) {
+						t.Errorf("%s is %s: %s", tl.Name, d.Behavior, d.Reason)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
