@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	tenon "github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/frontend/mcp"
 )
 
 // keyed is the section of a configuration with keys for two callers, and for one
@@ -205,6 +206,21 @@ func TestWhoMayUseMCP(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestURLsOfOthers: who needs a credential and has none learns of no URL whether it
+// is there.
+func TestURLsOfOthers(t *testing.T) {
+	section, as := keyed(t, ", required: true")
+	_, url := front(t, good, section)
+	for path, own := range map[string]int{"": 200, mcp.ServerPath + "one": 200, mcp.ServerPath + "none": 404, mcp.SkillPath + "none": 404} {
+		if status, _, _ := post(t, url+path, hello); status != http.StatusUnauthorized {
+			t.Errorf("%q without a credential: %d", path, status)
+		}
+		if status, _, _ := post(t, url+path, hello, "Authorization", as["ann"]); status != own {
+			t.Errorf("%q with one: %d, want %d", path, status, own)
+		}
 	}
 }
 

@@ -88,7 +88,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		front = s.fronts.of(at, func() *wire.Server { return s.front(at) })
 	}
 	if front == nil {
-		http.NotFound(w, r)
+		if _, known := s.admit(w, r); known { // to others, what is there is no business of theirs
+			http.NotFound(w, r)
+		}
 		return
 	}
 	front.ServeHTTP(w, r)
