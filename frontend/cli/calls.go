@@ -188,6 +188,20 @@ func runCalls(ctx context.Context, a *app, in callsFlags) error {
 	return nil
 }
 
+// recordTrouble returns how a gateway's record is written, where that does not go
+// well. Of a pool that was opened here nothing was called yet.
+func recordTrouble(ctx context.Context, p pool) *tenon.RecordStatus {
+	c, ok := p.(*rest.Client)
+	if !ok {
+		return nil
+	}
+	st, err := rest.RecordClient{Client: c}.RecordStatus(ctx)
+	if err != nil || st.Gone == "" && st.Unrecorded == 0 {
+		return nil // what was asked for is the servers
+	}
+	return &st
+}
+
 // noteMissing tells that the record does not hold every call.
 func noteMissing(a *app, page tenon.CallPage, status *tenon.RecordStatus) {
 	if page.Unrecorded > 0 {

@@ -116,11 +116,17 @@ func serversCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			trouble := recordTrouble(ctx, p)
 			if a.json() {
-				a.printJSON(map[string]any{"servers": status})
+				out := map[string]any{"servers": status}
+				if trouble != nil {
+					out["record"] = trouble
+				}
+				a.printJSON(out)
 				return nil
 			}
 			printStatus(a, status, time.Now())
+			noteMissing(a, tenon.CallPage{}, trouble)
 			if a.gateway() == "" {
 				a.note("This is the pool as configured. tenon check --connect starts each server; --gateway URL asks a running gateway.")
 			}

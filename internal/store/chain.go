@@ -54,6 +54,9 @@ func (b *base) insertOf(n int) string {
 
 // appendRows adds rows to the end of the chain, and returns its new end.
 func (b *base) appendRows(ctx context.Context, tx *sql.Tx, h head, rows []encoded) (head, error) {
+	if len(rows) == 0 {
+		return h, nil
+	}
 	var many *sql.Stmt
 	if len(rows) >= perInsert {
 		var err error

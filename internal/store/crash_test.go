@@ -198,3 +198,16 @@ func TestOddPath(t *testing.T) {
 		t.Errorf("%+v %v", v, err)
 	}
 }
+
+// A gateway that finds its database gone before any call notices its return.
+func TestReturnsWithoutACall(t *testing.T) {
+	dir := t.TempDir()
+	blocked := filepath.Join(dir, "blocked")
+	block(t, blocked)
+	s := open(t, store.Options{URL: "sqlite:" + filepath.Join(blocked, "record.db"), Eager: true, StopGone: true})
+	await(t, func() bool { return s.Status().Gone != "" })
+	if err := os.Remove(blocked); err != nil {
+		t.Fatal(err)
+	}
+	await(t, func() bool { return s.Status().Gone == "" })
+}

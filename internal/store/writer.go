@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -157,7 +158,7 @@ func (w *writer) write(ctx context.Context) error {
 	rows, told := w.rows, w.state.unrecorded.Load()
 	if told > w.told {
 		gap := Row{Type: TypeGap, Gap: &Gap{At: time.Now().UTC(), Calls: told - w.told, Why: "the record could not be written"}}
-		rows = append(rows[:len(rows):len(rows)], w.encodeRow(&gap))
+		rows = append(slices.Clip(rows), w.encodeRow(&gap))
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeWithin)
 	defer cancel()

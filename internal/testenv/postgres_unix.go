@@ -52,9 +52,7 @@ func KeepPostgres(tb testing.TB) *Postgres {
 	if err != nil {
 		missing(tb, "PostgreSQL is not installed (make postgres): "+err.Error())
 	}
-	// The server's user must be able to pass all folders above, which it is not in
-	// those of tb.TempDir.
-	dir, err := os.MkdirTemp("", "tenon-postgres-")
+	dir, err := passable()
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -136,6 +134,9 @@ func (p *Postgres) await(tb testing.TB) {
 		}
 	}
 }
+
+// passable makes a folder that another user can reach, which those of a test are not.
+func passable() (string, error) { return os.MkdirTemp("", "tenon-postgres-") }
 
 // postgresBin returns the folder of the programs.
 func postgresBin() (string, error) {
