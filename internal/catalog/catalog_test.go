@@ -183,7 +183,7 @@ func TestMetaIsAskedOncePerTool(t *testing.T) {
 	c.Set("a", named(t, "x"))
 	c.Set("b", named(t, "y"))
 	for _, found := range c.Snapshot().Tools() {
-		if want := (tool.Meta{Registered: true, ReadOnly: found.Name == "x"}); found.Meta != want {
+		if want := (tool.Meta{Registered: true, ReadOnly: found.Name == "x"}); !reflect.DeepEqual(found.Meta, want) {
 			t.Errorf("%s has %+v, want %+v", found.ID, found.Meta, want)
 		}
 	}
@@ -195,7 +195,7 @@ func TestMetaIsAskedOncePerTool(t *testing.T) {
 func TestUndeclaredToolIsNotSafe(t *testing.T) {
 	c := newCatalog(t, catalog.Options{Servers: []string{"a"}})
 	c.Set("a", named(t, "x"))
-	if got := c.Snapshot().Tools()[0].Meta; got != tool.DefaultMeta() {
+	if got := c.Snapshot().Tools()[0].Meta; !reflect.DeepEqual(got, tool.DefaultMeta()) {
 		t.Errorf("the metadata is %+v, want the default", got)
 	}
 }
