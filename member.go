@@ -314,12 +314,15 @@ func (k maker) changed(server string) {
 }
 
 // noticed hears that the prompts or the resources of a server have changed.
-func (g *Gateway) noticed(server, method string) {
+func (k maker) noticed(server, method string) {
 	kind := ResourcesChanged
 	if method == "notifications/prompts/list_changed" {
 		kind = PromptsChanged
 	}
-	g.events.send(Event{Kind: kind, Server: server})
+	if p := k.Gateway.pool.Load(); p != nil {
+		p.primitives.Forget(server, method)
+	}
+	k.events.send(Event{Kind: kind, Server: server})
 }
 
 // meta returns what is declared of a tool: by the bundled server, then by the

@@ -38,8 +38,8 @@ func (p *pool) headersFor(t *tool.Tool, args []byte) http.Header {
 
 // CheckParams says which header of a request does not say what an argument of the call
 // says, of a tool whose definition wants that; empty is none.
-func (g *Gateway) CheckParams(server, name string, args []byte, header http.Header) string {
-	p := g.pool.Load()
+func (s Window) CheckParams(server, name string, args []byte, header http.Header) string {
+	p := s.g.pool.Load()
 	t, ok := p.catalog.Snapshot().Find(tool.ID{Server: server, Name: name})
 	if !ok {
 		return ""

@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/catalog"
 	"github.com/tenon-mcp/tenon/internal/config"
+	"github.com/tenon-mcp/tenon/internal/offer"
 	"github.com/tenon-mcp/tenon/internal/policy"
 	"github.com/tenon-mcp/tenon/internal/quota"
 	"github.com/tenon-mcp/tenon/internal/record"
@@ -24,13 +25,14 @@ import (
 // call ends on the pool that it began on. Servers whose entries are the same are
 // members of both.
 type pool struct {
-	cfg     *config.Config
-	catalog *catalog.Catalog
-	members []*member // in the order of the configuration
-	byName  map[string]*member
-	policy  *policy.Policy
-	trust   *trust
-	headers sync.Map // *tool.Tool → []era.ParamHeader
+	cfg        *config.Config
+	catalog    *catalog.Catalog
+	members    []*member // in the order of the configuration
+	byName     map[string]*member
+	policy     *policy.Policy
+	trust      *trust
+	headers    sync.Map // *tool.Tool → []era.ParamHeader
+	primitives *offer.Lists
 	looks
 	pipeline
 	inUse
@@ -52,6 +54,7 @@ func newPool(g *Gateway, cfg *config.Config, old *pool) (*pool, error) {
 		return nil, err
 	}
 	p := &pool{cfg: cfg, byName: map[string]*member{}, policy: rules, trust: newTrust(cfg, g.log), inUse: newInUse()}
+	p.primitives = listsOf(p, catalog.FlatName)
 	if err := (maker{g, p}).fill(old); err != nil {
 		return nil, errors.Join(err, closeAll(p.without(old)))
 	}

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/relay"
+	"github.com/tenon-mcp/tenon/internal/skills"
 	"github.com/tenon-mcp/tenon/internal/upstream"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -231,7 +233,7 @@ type hop struct {
 func (h hop) Name() string { return h.m.name }
 
 // Era implements relay.Server.
-func (h hop) Era(ctx context.Context) (era.Era, error) { return h.m.server.Era(ctx) }
+func (h hop) Era(ctx context.Context) (era.Era, error) { return upstream.EraOf(ctx, h.m.server) }
 
 // Send implements relay.Server.
 func (h hop) Send(ctx context.Context, s *relay.Sending) (tool.Bytes, error) {
@@ -257,10 +259,10 @@ func (h hop) Send(ctx context.Context, s *relay.Sending) (tool.Bytes, error) {
 // Open implements relay.Server. Where each session has its own connection anyway, and
 // at servers of our own, which ask nothing, clients get none.
 func (h hop) Open(ctx context.Context, g relay.Greeting) (relay.Link, error) {
-	if h.m.meta != nil || h.m.entry == nil || !h.m.server.Shared() {
+	if h.m.meta != nil || h.m.entry == nil || !upstream.IsShared(h.m.server) {
 		return nil, nil
 	}
-	l, err := h.m.server.Open(ctx, upstream.Greeting{
+	l, err := upstream.Open(ctx, h.m.server, upstream.Greeting{
 		Capabilities: g.Capabilities, ClientInfo: g.ClientInfo, Handler: g.Handler, Task: h.call.Task,
 	})
 	switch {
@@ -281,39 +283,39 @@ type About struct {
 	Modern bool
 }
 
-// About returns what a server says of itself, once it runs. The error is a *tool.Error.
-func (g *Gateway) About(ctx context.Context, server string, o Viewer) (About, error) {
-	v := view{g, g.pool.Load()}
+// A Window is what one URL shows: all servers, one under its own names, or what a skill
+// lists.
+type Window struct {
+	g      *Gateway
+	server string
+}
+
+// Window returns the window of a server, of a skill, or of the pool where both are empty,
+// and whether there is one.
+func (g *Gateway) Window(server, skill string) (Window, bool) {
+	p := g.pool.Load()
+	known := server == "" || p.byName[server] != nil
+	if skill != "" {
+		known = slices.ContainsFunc(skillsOf(p.cfg), func(s skills.Skill) bool { return s.Name == skill })
+	}
+	return Window{g, server}, known
+}
+
+// About returns what the server of the window says of itself, once it runs. The error is
+// a *tool.Error.
+func (s Window) About(ctx context.Context, o Viewer) (About, error) {
+	v := view{s.g, s.g.pool.Load()}
 	sees, err := v.as(o.subject())
 	if err != nil {
 		return About{}, err
 	}
-	m := v.byName[server]
+	m := v.byName[s.server]
 	if m == nil {
-		return About{}, v.noServer(server)
+		return About{}, v.noServer(s.server)
 	}
 	if err := sees.mayReach(m); err != nil {
 		return About{}, err
 	}
-	a, err := m.server.Meet(ctx)
-	return About{g.hidden(a.Raw), a.Era == era.Modern}, err
-}
-
-// Serves reports whether there is a server with that name.
-func (g *Gateway) Serves(name string) bool { return g.pool.Load().byName[name] != nil }
-
-// SkillNames returns the names of all skills.
-func (g *Gateway) SkillNames() []string {
-	known := skillsOf(g.pool.Load().cfg)
-	out := make([]string, len(known))
-	for i := range known {
-		out[i] = known[i].Name
-	}
-	return out
-}
-
-// Listen has tell hear of the resources with these addresses, until stop is called or
-// ctx ends.
-func (s *Session) Listen(ctx context.Context, uris []string, tell func(method string, params []byte)) (stop func(), e *jsonrpc.Error) {
-	return func() {}, nil
+	a, err := upstream.Meet(ctx, m.server)
+	return About{a.Raw, a.Era == era.Modern}, err
 }

@@ -62,7 +62,7 @@ func (h *handler) callModern(ctx context.Context, x *wire.Exchange, c tool.Call,
 	name := c.Tool
 	h.target(&c)
 	if x.Header != nil {
-		if wrong := h.gw.CheckParams(c.Server, c.Tool, c.Arguments, x.Header); wrong != "" {
+		if wrong := h.shows.CheckParams(c.Server, c.Tool, c.Arguments, x.Header); wrong != "" {
 			e := invalid(true, "header %s does not say what the argument in the body says", wrong)
 			e.Code = jsonrpc.CodeHeaderMismatch
 			return nil, e

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 
@@ -72,12 +71,20 @@ func (f *fronts) close() error {
 // scopeOf returns what the URL of a request shows, and whether there is such a thing.
 func (s *Server) scopeOf(r *http.Request) (scope, bool) {
 	if name, ok := strings.CutPrefix(r.URL.Path, ServerPath); ok {
-		return scope{server: name}, s.gw.Serves(name)
+		return scope{server: name}, name != "" && known(s.gw.Window(name, ""))
 	}
 	if name, ok := strings.CutPrefix(r.URL.Path, SkillPath); ok {
-		return scope{skill: name}, slices.ContainsFunc(s.gw.SkillNames(), func(known string) bool { return known == name })
+		return scope{skill: name}, name != "" && known(s.gw.Window("", name))
 	}
 	return scope{}, true
+}
+
+func known(_ tenon.Window, ok bool) bool { return ok }
+
+// shown returns what a URL shows.
+func (s *Server) shown(at scope) tenon.Window {
+	shows, _ := s.gw.Window(at.server, at.skill) // it was there when its front was made
+	return shows
 }
 
 // ServeHTTP implements http.Handler.
@@ -99,7 +106,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // front makes the server of one URL.
 func (s *Server) front(at scope) *wire.Server {
 	return wire.NewServer(wire.ServerOptions{
-		Stateless: &handler{Server: s, scope: at, modern: true},
+		Stateless: &handler{Server: s, scope: at, shows: s.shown(at), modern: true},
 		Modern:    isModern,
 		Open:      func(session *wire.Session) wire.Handler { return s.open(at, session) },
 		Admit:     s.admit,
@@ -110,7 +117,7 @@ func (s *Server) front(at scope) *wire.Server {
 
 // open makes the handler of a new legacy session over HTTP.
 func (s *Server) open(at scope, session *wire.Session) wire.Handler {
-	h := &handler{Server: s, scope: at, name: session.ID}
+	h := &handler{Server: s, scope: at, shows: s.shown(at), name: session.ID}
 	context.AfterFunc(session.Context(), func() {
 		h.end()
 		s.gw.EndSession(via(session.Caller), session.ID)

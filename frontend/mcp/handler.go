@@ -21,6 +21,7 @@ type handler struct {
 	modern bool   // all requests are of the modern era
 	stdio  bool   // each request says its era itself
 	scope
+	shows   tenon.Window
 	session atomic.Pointer[tenon.Session] // of a client that has sent initialize
 	// elicits is set where the client of the session can show a form to its person.
 	elicits atomic.Bool

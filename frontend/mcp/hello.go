@@ -25,7 +25,7 @@ func (h *handler) initialize(ctx context.Context, x *wire.Exchange, m *jsonrpc.M
 	h.elicits.Store(version >= firstElicitation && elicits(p.Capabilities))
 	said := `"protocolVersion":"` + version + `"`
 	if h.server != "" {
-		about, err := h.gw.About(ctx, h.server, h.viewer(x, m.Params))
+		about, err := h.shows.About(ctx, h.viewer(x, m.Params))
 		if err != nil {
 			return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "%v", err)
 		}
@@ -55,7 +55,7 @@ func (h *handler) discover(ctx context.Context, x *wire.Exchange, m *jsonrpc.Mes
 	if h.server == "" {
 		return tool.OneOf(h.hello(discovered, modernCapabilities)), nil
 	}
-	about, err := h.gw.About(ctx, h.server, h.viewer(x, m.Params))
+	about, err := h.shows.About(ctx, h.viewer(x, m.Params))
 	if err != nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "%v", err)
 	}

@@ -72,7 +72,7 @@ func (s *Server) Close() error {
 // ServeStdio speaks MCP over one connection until in ends or ctx does. What runs
 // then is canceled.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	h := &handler{Server: s, name: rand.Text(), stdio: true}
+	h := &handler{Server: s, name: rand.Text(), stdio: true, shows: s.shown(scope{})}
 	defer h.end()
 	// The reader of a terminal or a pipe may not be closable: let a pipe between
 	// be what is closed.

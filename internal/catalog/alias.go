@@ -86,6 +86,15 @@ func (s *Snapshot) assignAliases() {
 	}
 }
 
+// FlatName returns the name server__name of something that is no tool, by the rules for
+// tools. One that cannot be written so has a hash at its end, and no two have the same.
+func FlatName(id tool.ID) string {
+	if alias, ok := plainAlias(id); ok {
+		return alias
+	}
+	return hashedAlias(id, longHash)
+}
+
 // plainAlias returns the plain alias of a tool, if it has one.
 func plainAlias(id tool.ID) (string, bool) {
 	alias := id.Server + aliasBreak + id.Name

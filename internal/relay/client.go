@@ -37,15 +37,13 @@ type Client struct {
 	can  map[string]bool // capabilities
 	asks bool            // servers may ask it something
 
-	mu      sync.Mutex
-	closed  bool
-	level   string
-	subs    map[subscription]bool
-	owns    map[string]*own               // by server
-	listens map[string]context.CancelFunc // by server of the modern era
-}
+	mu     sync.Mutex
+	closed bool
+	level  string
+	owns   map[string]*own // by server
 
-type subscription struct{ server, uri string }
+	subs subs
+}
 
 // askable are the capabilities because of which a server asks.
 var askable = []string{"sampling", "elicitation", "roots"}
@@ -89,7 +87,7 @@ func (c *Client) Plain() bool {
 // Do carries a request to a server, and its result back.
 func (c *Client) Do(ctx context.Context, s Server, r Request) (tool.Bytes, error) {
 	if c.o.Modern {
-		result, err := c.modern(ctx, s, r)
+		result, err := visit{c}.carry(ctx, s, r)
 		return result, toModern(err)
 	}
 	if c.Plain() {
@@ -204,10 +202,8 @@ func (c *Client) links() []*own {
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true
-	for _, stop := range c.listens {
-		stop()
-	}
 	c.mu.Unlock()
+	c.subs.close()
 	for _, o := range c.links() {
 		o.link.Close()
 	}

@@ -36,7 +36,7 @@ type leases struct {
 }
 
 // lease returns a link to a server for one request. It is nil where clients get none.
-func (c *Client) lease(ctx context.Context, s Server) (*lease, error) {
+func (c visit) lease(ctx context.Context, s Server) (*lease, error) {
 	key := strings.Join([]string{s.Name(), c.o.Caller, string(c.o.Capabilities), string(c.o.ClientInfo), c.o.Level}, "\x00")
 	if l := c.r.leases.get(key); l != nil {
 		return l, nil
@@ -51,7 +51,7 @@ func (c *Client) lease(ctx context.Context, s Server) (*lease, error) {
 	}
 	l.link = link
 	if c.o.Level != "" {
-		(&own{c: c, server: s.Name(), link: link}).set(ctx, s, "logging/setLevel", "level", c.o.Level)
+		(&own{c: c.Client, server: s.Name(), link: link}).set(ctx, s, "logging/setLevel", "level", c.o.Level)
 	}
 	return l, nil
 }

@@ -12,8 +12,11 @@ import (
 // versionOnly leaves what a modern client says of itself in its request.
 var versionOnly = []jsonrpc.Field{{Key: era.MetaVersion, Value: []byte(`"` + era.ModernFirst + `"`)}}
 
-// modern carries a request of a modern client.
-func (c *Client) modern(ctx context.Context, s Server, r Request) (tool.Bytes, error) {
+// A visit is a modern client, which is one request, on its way to a server.
+type visit struct{ *Client }
+
+// carry carries the request.
+func (c visit) carry(ctx context.Context, s Server, r Request) (tool.Bytes, error) {
 	st := &state{}
 	if c.o.State != "" {
 		var err error
@@ -38,7 +41,7 @@ func (c *Client) modern(ctx context.Context, s Server, r Request) (tool.Bytes, e
 
 // passOn sends a modern client's request to a modern server, with the state that the
 // server gave it before.
-func (c *Client) passOn(ctx context.Context, s Server, r Request, st *state) (tool.Bytes, error) {
+func (c visit) passOn(ctx context.Context, s Server, r Request, st *state) (tool.Bytes, error) {
 	params := r.Params
 	if c.o.State != "" {
 		var err error
@@ -47,7 +50,7 @@ func (c *Client) passOn(ctx context.Context, s Server, r Request, st *state) (to
 		}
 	}
 	result, err := s.Send(ctx, &Sending{
-		Method: r.Method, Params: params, Meta: versionOnly, Progress: r.Progress, Stream: &flight{c: c, peer: r.Peer},
+		Method: r.Method, Params: params, Meta: versionOnly, Progress: r.Progress, Stream: &flight{c: c.Client, peer: r.Peer},
 	})
 	if err != nil {
 		return nil, err
@@ -73,7 +76,7 @@ func (c *Client) passOn(ctx context.Context, s Server, r Request, st *state) (to
 
 // lacks is the error for a client that a server wants something of that it has not
 // declared.
-func (c *Client) lacks(method string) *jsonrpc.Error {
+func (c visit) lacks(method string) *jsonrpc.Error {
 	capability := map[string]string{"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots"}[method]
 	e := jsonrpc.Errorf(jsonrpc.CodeMissingCapability, "the server needs %s, which the client has not declared", capability)
 	e.Data = append(jsonrpc.Quote([]byte(`{"requiredCapabilities":{`), capability), ":{}}}"...)

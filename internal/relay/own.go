@@ -91,12 +91,6 @@ func (o *own) open(ctx context.Context, s Server) {
 	}
 	o.c.mu.Lock()
 	level, closed := o.c.level, o.c.closed
-	var uris []string
-	for sub := range o.c.subs {
-		if sub.server == o.server {
-			uris = append(uris, sub.uri)
-		}
-	}
 	o.c.mu.Unlock()
 	if closed {
 		o.link.Close()
@@ -106,8 +100,7 @@ func (o *own) open(ctx context.Context, s Server) {
 	if level != "" {
 		o.set(ctx, s, "logging/setLevel", "level", level)
 	}
-	slices.Sort(uris)
-	for _, uri := range uris {
+	for _, uri := range o.c.subs.at(o.server) {
 		o.set(ctx, s, "resources/subscribe", "uri", uri)
 	}
 }
@@ -153,7 +146,9 @@ func (o *own) Asked(ctx context.Context, method string, params tool.Bytes) (tool
 }
 
 // Heard implements Handler.
-func (o *own) Heard(method string, params tool.Bytes) { o.c.tell(o.newest(), method, params.Join()) }
+func (o *own) Heard(method string, params tool.Bytes) {
+	o.c.tell(o.newest(), method, o.c.subs.updated(o.server, method, params.Join()))
+}
 
 // Asked implements Handler.
 func (f *flight) Asked(ctx context.Context, method string, params tool.Bytes) (tool.Bytes, *jsonrpc.Error) {

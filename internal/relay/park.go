@@ -31,7 +31,6 @@ type waiting struct {
 	r      *Relay
 	id     string
 	server string
-	lease  *lease
 	cancel context.CancelCauseFunc
 	asked  chan struct{} // has a token when there is a new question
 	done   chan struct{} // closed when result and err are set
@@ -39,7 +38,7 @@ type waiting struct {
 	err    error
 
 	mu       sync.Mutex
-	c        *Client // the request that waits now; nil while none does
+	c        visit // the request that waits now; nil while none does
 	now      Request
 	asks     map[string]*question
 	lastAsk  int
@@ -55,7 +54,7 @@ type question struct {
 
 // park sends a modern client's request to a legacy server on a link that nobody else
 // uses meanwhile.
-func (c *Client) park(ctx context.Context, s Server, r Request) (tool.Bytes, error) {
+func (c visit) park(ctx context.Context, s Server, r Request) (tool.Bytes, error) {
 	l, err := c.lease(ctx, s)
 	if err != nil {
 		return nil, err
@@ -66,7 +65,7 @@ func (c *Client) park(ctx context.Context, s Server, r Request) (tool.Bytes, err
 	run, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(c.r.ctx, func() { cancel(context.Cause(c.r.ctx)) })
 	w := &waiting{
-		r: c.r, id: rand.Text(), server: s.Name(), lease: l, cancel: cancel,
+		r: c.r, id: rand.Text(), server: s.Name(), cancel: cancel,
 		asked: make(chan struct{}, 1), done: make(chan struct{}), c: c, now: r, asks: map[string]*question{},
 	}
 	l.user.Store(w)
@@ -123,7 +122,7 @@ func (w *waiting) leave() (tool.Bytes, error) {
 	}
 	w.rounds++
 	st := state{Round: w.rounds, Server: w.server, Caller: w.c.o.Caller, Digest: w.c.o.Digest, Parked: w.id, Expires: time.Now().Add(parkedFor).Unix()}
-	w.c, w.now = nil, Request{}
+	w.c, w.now = visit{}, Request{}
 	w.deadline = time.AfterFunc(parkedFor, func() {
 		if w.r.parked.take(w.id) != nil {
 			w.cancel(errGone)
@@ -138,7 +137,7 @@ func (w *waiting) leave() (tool.Bytes, error) {
 var errGone = &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the client did not come again with what the server asked for"}
 
 // resume goes on with a request that waits, with the answers that its client brings.
-func (c *Client) resume(ctx context.Context, st *state, r Request) (tool.Bytes, error) {
+func (c visit) resume(ctx context.Context, st *state, r Request) (tool.Bytes, error) {
 	w := c.r.parked.take(st.Parked)
 	if w == nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "requestState is refused: what it stands for has ended, or was used. Make the request anew, without requestState and inputResponses.")
@@ -204,8 +203,8 @@ func (w *waiting) Heard(method string, params tool.Bytes) {
 	w.mu.Lock()
 	c, peer := w.c, w.now.Peer
 	w.mu.Unlock()
-	if c != nil && peer != nil {
-		(&flight{c: c, peer: peer}).Heard(method, params)
+	if c.Client != nil && peer != nil {
+		(&flight{c: c.Client, peer: peer}).Heard(method, params)
 	}
 }
 

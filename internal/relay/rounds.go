@@ -86,7 +86,7 @@ func (c *Client) rounds(ctx context.Context, s Server, r Request) (tool.Bytes, e
 		if w == nil || err != nil {
 			return result, err
 		}
-		answers, err := c.answer(ctx, r.Peer, w.Inputs)
+		answers, err := answer(ctx, c, r.Peer, w.Inputs)
 		if err != nil {
 			return nil, err
 		}
@@ -110,8 +110,8 @@ func (c *Client) rounds(ctx context.Context, s Server, r Request) (tool.Bytes, e
 	return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "server %s wanted input more than %d times for one request", s.Name(), maxRounds)
 }
 
-// answer asks a legacy client for all inputs side by side.
-func (c *Client) answer(ctx context.Context, peer tool.Peer, inputs map[string]input) (map[string]json.RawMessage, error) {
+// answer has a legacy client asked for all inputs side by side.
+func answer(ctx context.Context, c *Client, peer tool.Peer, inputs map[string]input) (map[string]json.RawMessage, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var mu sync.Mutex

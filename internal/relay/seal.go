@@ -53,7 +53,7 @@ func (r *Relay) mac(body []byte) []byte {
 
 // unseal returns the state that the client has come again with, which must be its own
 // and belong to this request.
-func (c *Client) unseal(server string) (*state, error) {
+func (c visit) unseal(server string) (*state, error) {
 	refuse := func(why string) (*state, error) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "requestState is refused: %s. Make the request anew, without requestState and inputResponses.", why)
 	}

@@ -61,17 +61,11 @@ func (c *Client) Level(ctx context.Context, s Server) {
 	}
 }
 
-// maxSubscriptions bounds what one session subscribes to.
-const maxSubscriptions = 1000
-
 // Subscribe carries a resources/subscribe or resources/unsubscribe of a legacy client,
 // and remembers it for a new link.
 func (c *Client) Subscribe(ctx context.Context, s Server, on bool, uri string, params []byte) (tool.Bytes, error) {
 	sub := subscription{s.Name(), uri}
-	c.mu.Lock()
-	full := on && len(c.subs) >= maxSubscriptions
-	c.mu.Unlock()
-	if full {
+	if on && c.subs.full() {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "a session can subscribe to %d resources", maxSubscriptions)
 	}
 	method := "resources/unsubscribe"
@@ -79,27 +73,14 @@ func (c *Client) Subscribe(ctx context.Context, s Server, on bool, uri string, p
 		method = "resources/subscribe"
 	}
 	if c.overModern(ctx, s) {
-		c.note(sub, on)
+		c.subs.note(sub, on)
 		return tool.OneOf([]byte("{}")), c.listen(ctx, s)
 	}
 	result, err := c.legacy(ctx, s, Request{Method: method, Params: params})
 	if err == nil {
-		c.note(sub, on)
+		c.subs.note(sub, on)
 	}
 	return result, err
-}
-
-func (c *Client) note(sub subscription, on bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !on {
-		delete(c.subs, sub)
-		return
-	}
-	if c.subs == nil {
-		c.subs = map[subscription]bool{}
-	}
-	c.subs[sub] = true
 }
 
 // member returns the string that is the member of an object with that key.

@@ -78,7 +78,7 @@ func (e *LostError) Unwrap() error { return e.Err }
 //   - a *LostError else.
 func (s *Server) Call(ctx context.Context, c Call) (tool.Bytes, error) {
 	if c.Link != nil {
-		return s.callOwn(ctx, c)
+		return callOwn(ctx, s, c)
 	}
 	for attempt := 0; ; attempt++ {
 		l, err := s.lease(ctx, c)
@@ -155,9 +155,9 @@ func failure(ctx context.Context, l *link, err error, unsent bool) error {
 		return context.Cause(ctx)
 	}
 	if _, elsewhere := errors.AsType[*wire.RedirectError](err); unsent || elsewhere {
-		return unavailable(l.o.Name, l.o.Mask(tool.Flatten(l.explain(err))))
+		return unavailable(l.from.o.Name, l.from.o.Mask(tool.Flatten(l.explain(err))))
 	}
-	lost := &LostError{Server: l.o.Name, Err: errors.New(l.o.Mask(l.explain(err).Error()))}
+	lost := &LostError{Server: l.from.o.Name, Err: errors.New(l.from.o.Mask(l.explain(err).Error()))}
 	if e, ok := errors.AsType[*wire.HTTPError](err); ok {
 		lost.status, lost.wait = e.Status, e.RetryAfter
 	}

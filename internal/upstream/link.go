@@ -39,7 +39,6 @@ const (
 
 // A link is one live connection to a server, after its handshake.
 type link struct {
-	o         *Options
 	transport string
 	from      *dialer
 	client    wire.Client
@@ -61,7 +60,7 @@ type link struct {
 
 func newLink(d *dialer, transport string) *link {
 	return &link{
-		o: d.o, from: d, transport: transport,
+		from: d, transport: transport,
 		began: time.Now(), use: new(usage), suspect: make(chan struct{}, 1),
 	}
 }
@@ -228,7 +227,7 @@ func (d *dialer) spawn(ctx context.Context, o opening) (*link, error) {
 	}
 	stream := wire.NewStream(wire.StreamOptions{
 		R: p.Stdout(), W: p.Stdin(), Close: stop,
-		Handler: d.handler(o), MaxMessage: d.o.MaxMessage, Garbage: d.garbage,
+		Handler: o.handler(d), MaxMessage: d.o.MaxMessage, Garbage: d.garbage,
 	})
 	l.client = stream
 	// The process may end while something that it started keeps its output open.
@@ -261,7 +260,7 @@ func (d *dialer) dial(ctx context.Context, o opening) (*link, error) {
 	}
 	l := newLink(d, InProcess)
 	l.client = wire.NewStream(wire.StreamOptions{
-		R: rwc, W: rwc, Close: rwc.Close, Handler: d.handler(o), MaxMessage: d.o.MaxMessage, Garbage: d.garbage,
+		R: rwc, W: rwc, Close: rwc.Close, Handler: o.handler(d), MaxMessage: d.o.MaxMessage, Garbage: d.garbage,
 	})
 	return l, nil
 }
@@ -271,7 +270,7 @@ func (d *dialer) dial(ctx context.Context, o opening) (*link, error) {
 func (d *dialer) connect(ctx context.Context, to opening) (*link, era.Era, error) {
 	o := wire.HTTPOptions{
 		URL: d.o.URL, Header: d.o.Header, Client: d.o.HTTP,
-		Handler: d.handler(to), MaxMessage: d.o.MaxMessage, Garbage: d.garbage,
+		Handler: to.handler(d), MaxMessage: d.o.MaxMessage, Garbage: d.garbage,
 	}
 	var first error
 	if d.o.Transport != SSE {
@@ -346,7 +345,7 @@ func (l *link) stderr() string {
 	if l.process == nil {
 		return ""
 	}
-	return l.o.Mask(strings.TrimSpace(l.process.Stderr()))
+	return l.from.o.Mask(strings.TrimSpace(l.process.Stderr()))
 }
 
 // explain adds to an error what the process behind the link has to say: its exit

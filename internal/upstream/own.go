@@ -49,7 +49,7 @@ type opening struct {
 }
 
 // handler returns what takes that which the server sends by itself on a link.
-func (d *dialer) handler(o opening) wire.Handler {
+func (o opening) handler(d *dialer) wire.Handler {
 	if o.greeting == nil || o.greeting.Handler == nil {
 		return d
 	}
@@ -107,7 +107,7 @@ type Link struct {
 
 // Open opens a link for one client, in the legacy era. The error is ErrModernOnly
 // where the server does not speak it, ErrTooMany, or as of Call.
-func (s *Server) Open(ctx context.Context, g Greeting) (*Link, error) {
+func Open(ctx context.Context, s *Server, g Greeting) (*Link, error) {
 	limit := int64(maxOwnConnections)
 	if s.o.Command != nil {
 		limit = int64(s.o.MaxSessions)
@@ -119,7 +119,7 @@ func (s *Server) Open(ctx context.Context, g Greeting) (*Link, error) {
 		s.own.open.Add(-1)
 		return nil, ErrTooMany
 	}
-	l, err := s.openOwn(ctx, g)
+	l, err := openOwn(ctx, s, g)
 	if err != nil {
 		s.own.open.Add(-1)
 		return nil, err
@@ -127,7 +127,7 @@ func (s *Server) Open(ctx context.Context, g Greeting) (*Link, error) {
 	return &Link{s: s, l: l}, nil
 }
 
-func (s *Server) openOwn(ctx context.Context, g Greeting) (*link, error) {
+func openOwn(ctx context.Context, s *Server, g Greeting) (*link, error) {
 	s.mu.Lock()
 	spoken, err := s.status.era, s.status.mayStart(s.o.Name)
 	limit, _ := s.status.startLimit(&s.o)
@@ -157,9 +157,9 @@ func (s *Server) openOwn(ctx context.Context, g Greeting) (*link, error) {
 	return nil, unavailable(s.o.Name, s.o.Mask(tool.Flatten(err)))
 }
 
-// Era returns the era in which the server is spoken to, and starts it where that is
-// not known.
-func (s *Server) Era(ctx context.Context) (era.Era, error) {
+// EraOf returns the era in which a server is spoken to, and starts it where that is not
+// known.
+func EraOf(ctx context.Context, s *Server) (era.Era, error) {
 	if s.o.Isolation == Shared {
 		l, err := s.shared(ctx)
 		if err != nil {
@@ -180,9 +180,9 @@ func (s *Server) Era(ctx context.Context) (era.Era, error) {
 	}
 }
 
-// Meet returns what the server says of itself, and starts it where it has said
+// Meet returns what a server says of itself, and starts it where it has said
 // nothing yet.
-func (s *Server) Meet(ctx context.Context) (About, error) {
+func Meet(ctx context.Context, s *Server) (About, error) {
 	if a := s.About(); len(a.Raw) > 0 {
 		return a, nil
 	}
@@ -193,7 +193,7 @@ func (s *Server) Meet(ctx context.Context) (About, error) {
 }
 
 // callOwn sends a request on a client's own link.
-func (s *Server) callOwn(ctx context.Context, c Call) (tool.Bytes, error) {
+func callOwn(ctx context.Context, s *Server, c Call) (tool.Bytes, error) {
 	l := c.Link.l
 	l.use.add(1)
 	defer l.use.add(-1)
@@ -227,16 +227,5 @@ func (l *Link) Close() {
 	l.s.dialer.discard(l.l)
 }
 
-// Notify sends a notification on the link that all share, where it is up.
-func (s *Server) Notify(ctx context.Context, method string, params []byte) error {
-	s.mu.Lock()
-	l := s.link
-	s.mu.Unlock()
-	if l == nil {
-		return unavailable(s.o.Name, "it is not running")
-	}
-	return l.client.Notify(ctx, method, params)
-}
-
-// Shared reports whether all callers have one connection in common.
-func (s *Server) Shared() bool { return s.o.Isolation == Shared }
+// IsShared reports whether all callers of a server have one connection in common.
+func IsShared(s *Server) bool { return s.o.Isolation == Shared }

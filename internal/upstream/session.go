@@ -101,7 +101,7 @@ func (p *sessions) tell(ses *session) string {
 	if why == "" {
 		why = after.link.last(p.mask)
 	}
-	return fmt.Sprintf("what this session had before at server %s is gone, since %s; this call went to a fresh one", ses.link.o.Name, why)
+	return fmt.Sprintf("what this session had before at server %s is gone, since %s; this call went to a fresh one", ses.link.from.o.Name, why)
 }
 
 // over reports whether the session has a link, and that one has ended.

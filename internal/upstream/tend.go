@@ -26,7 +26,7 @@ var errHung = errors.New("the server stopped answering")
 // with nil when ctx ends.
 func (l *link) tend(ctx context.Context) error {
 	var ticks <-chan time.Time
-	every := l.o.HealthCheck
+	every := l.from.o.HealthCheck
 	if every > 0 {
 		ticker := time.NewTicker(every)
 		defer ticker.Stop()
@@ -78,7 +78,7 @@ func (l *link) answers(ctx context.Context, mute *bool) bool {
 	}
 	for i, method := range methods {
 		asked := time.Now().UnixNano()
-		bounded, cancel := context.WithTimeout(ctx, min(checkBound, l.o.HealthCheck))
+		bounded, cancel := context.WithTimeout(ctx, min(checkBound, l.from.o.HealthCheck))
 		_, err := l.request(bounded, method, nil, nil)
 		cancel()
 		if _, refused := errors.AsType[*jsonrpc.Error](err); err == nil || refused || l.heard.Load() > asked {
