@@ -1,6 +1,7 @@
 package web
 
 import (
+	"crypto/tls"
 	"log/slog"
 	"net"
 )
@@ -15,4 +16,13 @@ func On(ln net.Listener, o Options) *Server {
 		o.Grace = DefaultGrace
 	}
 	return &Server{o: o, log: slog.New(slog.DiscardHandler), ln: ln}
+}
+
+// Certificate returns what gives the certificate of these files to show.
+func Certificate(cert, key string, log *slog.Logger) (func() (*tls.Certificate, error), error) {
+	c, err := tlsConfig(cert, key, log)
+	if err != nil {
+		return nil, err
+	}
+	return func() (*tls.Certificate, error) { return c.GetCertificate(nil) }, nil
 }

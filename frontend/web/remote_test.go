@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -10,6 +11,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"io"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
@@ -17,6 +19,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tenon-mcp/tenon/frontend/web"
@@ -202,4 +205,40 @@ func TestTLS(t *testing.T) {
 			t.Errorf("with %q and %q: %v", wrong.Cert, wrong.Key, err)
 		}
 	}
+}
+
+// TestCertificateIsReadAgain: a certificate that was renewed is shown within
+// seconds; one that is broken leaves the one before in use, and is told of.
+func TestCertificateIsReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		cert, key, _ := certify(t, dir, 1)
+		var log bytes.Buffer
+		current, err := web.Certificate(cert, key, slog.New(slog.NewTextHandler(&log, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shows := func(what string, want int64) {
+			t.Helper()
+			time.Sleep(11 * time.Second)
+			got, err := current()
+			if err != nil || got.Leaf.SerialNumber.Int64() != want {
+				t.Errorf("%s: %v, %v, want %d", what, got.Leaf.SerialNumber, err, want)
+			}
+		}
+		shows("as it was", 1)
+		certify(t, dir, 2)
+		later := time.Now().AddDate(50, 0, 0) // the clock of files is not that of the bubble
+		if err := os.Chtimes(cert, later, later); err != nil {
+			t.Fatal(err)
+		}
+		shows("renewed", 2)
+		if err := os.WriteFile(cert, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		shows("broken", 2)
+		if !strings.Contains(log.String(), "cannot be read again") {
+			t.Errorf("log: %s", &log)
+		}
+	})
 }
