@@ -3,6 +3,7 @@ package rest_test
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	tenon "github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/frontend/rest"
@@ -225,5 +227,48 @@ func TestReloadChangesWhoMay(t *testing.T) {
 		if got, body := as(t, srv, token, "GET", "/approvals", ""); got != want {
 			t.Errorf("%d, want %d: %s", got, want, body)
 		}
+	}
+}
+
+// TestEventsEndWithTheirKey: who decided until its key was revoked hears of no call
+// after that.
+func TestEventsEndWithTheirKey(t *testing.T) {
+	gw, keys, _ := keyed(t, "policy: {mode: ask_destructive, block_high_risk: false}\n")
+	srv := bare(t, gw)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+"/api/v1/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+keys["judge"])
+	res, err := srv.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("status %d", res.StatusCode)
+	}
+	file, err := tenon.OpenKeys(tenon.Options{StateDir: filepath.Dir(gw.Files()[0])})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.Revoke("judge"); err != nil {
+		t.Fatal(err)
+	}
+	for limit := time.Now().Add(5 * time.Second); ; <-time.After(50 * time.Millisecond) {
+		if status, _ := as(t, srv, keys["judge"], "GET", "/approvals", ""); status == http.StatusUnauthorized {
+			break
+		}
+		if time.Now().After(limit) {
+			t.Fatal("the revoked key counts")
+		}
+	}
+	_, body := as(t, srv, keys["ann"], "POST", "/calls", `{"server":"go","tool":"send","arguments":{"text":"secret plan"},"timeout":"100ms"}`)
+	if !strings.Contains(body, `"error_kind"`) {
+		t.Fatalf("nobody was asked: %s", body)
+	}
+	heard, err := io.ReadAll(res.Body)
+	if err != nil || strings.Contains(string(heard), "secret plan") {
+		t.Errorf("heard %s, %v", heard, err)
 	}
 }
