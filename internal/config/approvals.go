@@ -66,6 +66,9 @@ func (s guards) approvals(o *object) {
 // webhook reads the section of that name.
 func (s guards) webhook(in *object) *Webhook {
 	w := &Webhook{}
+	if at := in.seen["url"]; at != nil {
+		at.Hide() // many a webhook has its key in there
+	}
 	in.text("url", &w.URL)
 	if at := in.seen["url"]; at != nil && w.URL != "" && !isSafeURL(w.URL) {
 		in.fail(at, "url wants an address of https, or of this machine, without a user in it", "the arguments of calls are sent there")
