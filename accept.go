@@ -254,10 +254,10 @@ func (d Definitions) Accept(r *DefinitionReport) (changed bool, err error) {
 	}
 	before := string(lock.Bytes())
 	for i := range r.Servers {
-		switch s := &r.Servers[i]; {
-		case s.State == definitionsUnreachable:
+		switch s := &r.Servers[i]; s.State {
+		case definitionsUnreachable:
 			return false, &tool.Error{Kind: tool.Unavailable, Text: fmt.Sprintf("server %s cannot be reached, so nothing is accepted: %s", s.Name, s.Error)}
-		case s.State == definitionsRemoved:
+		case definitionsRemoved:
 			lock.Remove(s.Name)
 		default:
 			lock.Accept(s.now)

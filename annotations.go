@@ -26,7 +26,7 @@ func annotated(m tool.Meta, annotations json.RawMessage, trusted bool) tool.Meta
 			m.SideEffect = tool.EffectExternal
 		}
 	}
-	if says("destructiveHint", "true") && !(trusted && m.ReadOnly) {
+	if says("destructiveHint", "true") && (!trusted || !m.ReadOnly) {
 		m.Destructive = true
 	}
 	if says("readOnlyHint", "false") || m.Destructive {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/config"
@@ -199,7 +200,7 @@ func (v view) explained(ctx context.Context, id tool.ID) (*tool.Tool, string, er
 	}
 	supposed := &tool.Tool{ID: id}
 	if m := v.byName[id.Server]; m != nil {
-		supposed.Meta = maker{v.Gateway, v.pool}.meta(supposed)
+		supposed.Meta = maker(v).meta(supposed)
 	}
 	if v.Blacklisted(id) {
 		return supposed, "", nil // it is not in the list, so nobody can say whether it exists
@@ -214,13 +215,12 @@ func (v view) explained(ctx context.Context, id tool.ID) (*tool.Tool, string, er
 		return t, "", nil
 	}
 	text := fmt.Sprintf("The server %s has no tool %s.", id.Server, id.Name)
-	for i, near := range v.catalog.Snapshot().NearTools(id.Server, id.Name, 3) {
-		switch i {
-		case 0:
-			text += " The nearest are: " + near.String()
-		default:
-			text += ", " + near.String()
+	if near := v.catalog.Snapshot().NearTools(id.Server, id.Name, 3); len(near) > 0 {
+		names := make([]string, len(near))
+		for i, n := range near {
+			names[i] = n.String()
 		}
+		text += " The nearest are: " + strings.Join(names, ", ")
 	}
 	return nil, "", &tool.Error{Kind: tool.NotFound, Text: text}
 }

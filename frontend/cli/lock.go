@@ -152,19 +152,19 @@ func printField(b *strings.Builder, indent, place, was, is, diff string) {
 	case diff != "":
 		fmt.Fprintf(b, "%s%s: %s\n", indent, place, strings.ReplaceAll(strings.TrimSpace(diff), "\n", "\n"+indent+"  "))
 	case was == "":
-		fmt.Fprintf(b, "%s%s: {+%s+}\n", indent, place, short(is, maxValue))
+		fmt.Fprintf(b, "%s%s: {+%s+}\n", indent, place, short(is))
 	case is == "":
-		fmt.Fprintf(b, "%s%s: [-%s-]\n", indent, place, short(was, maxValue))
+		fmt.Fprintf(b, "%s%s: [-%s-]\n", indent, place, short(was))
 	default:
-		fmt.Fprintf(b, "%s%s: [-%s-] {+%s+}\n", indent, place, short(was, maxValue), short(is, maxValue))
+		fmt.Fprintf(b, "%s%s: [-%s-] {+%s+}\n", indent, place, short(was), short(is))
 	}
 }
 
-// short returns the first so many characters of a text.
-func short(s string, most int) string {
+// short returns the first maxValue characters of a text.
+func short(s string) string {
 	r := []rune(s)
-	if len(r) > most {
-		return string(r[:most]) + "…"
+	if len(r) > maxValue {
+		return string(r[:maxValue]) + "…"
 	}
 	return s
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"net"
 	"strings"
 	"time"
@@ -31,11 +32,12 @@ func (a *app) operator() (*rest.Client, error) {
 
 // isServed reports whether some gateway can be reached: one that is named counts as
 // one that runs.
-func (a *app) isServed() bool {
+func (a *app) isServed(ctx context.Context) bool {
 	if a.gateway() != "" {
 		return true
 	}
-	conn, err := net.DialTimeout("tcp", strings.TrimPrefix(usualGateway, "http://"), time.Second)
+	dialer := net.Dialer{Timeout: time.Second}
+	conn, err := dialer.DialContext(ctx, "tcp", strings.TrimPrefix(usualGateway, "http://"))
 	if err != nil {
 		return false
 	}

@@ -97,7 +97,7 @@ type switches interface {
 func (a *app) runStops(ctx context.Context, do func(switches, context.Context) ([]tenon.Stop, error)) error {
 	ctx, cancel := a.bounded(ctx)
 	defer cancel()
-	s, err := a.switches()
+	s, err := a.switches(ctx)
 	if err != nil {
 		return err
 	}
@@ -123,8 +123,8 @@ func (a *app) runStops(ctx context.Context, do func(switches, context.Context) (
 	return nil
 }
 
-func (a *app) switches() (switches, error) {
-	if !a.isServed() {
+func (a *app) switches(ctx context.Context) (switches, error) {
+	if !a.isServed(ctx) {
 		s, err := tenon.OpenStops(a.options(a.logger(quiet)))
 		if err != nil {
 			return nil, err

@@ -192,7 +192,7 @@ func Definitions(raw []json.RawMessage, clean func(string) string) []Tool {
 // one line in a file.
 func lines(s string) *node {
 	n := &node{kind: list}
-	for _, l := range strings.Split(s, "\n") {
+	for l := range strings.SplitSeq(s, "\n") {
 		n.items = append(n.items, &node{kind: text, text: l})
 	}
 	return n

@@ -82,7 +82,7 @@ func TestHonestTexts(t *testing.T) {
 		"If the id is not found, ask the user.",
 		"Silently fails to send if neither is set.",
 		"Returns the whole thread as Markdown, with the system message first.",
-		"Family: 👨‍👩‍👧 flag: 🏴󠁧󠁢󠁳󠁣󠁴󠁿 heart: ❤️ Persian: می‌خواهم Hindi: क्‍ष Arabic: ‏مرحبا‏.",
+		"Family: 👨\u200d👩\u200d👧 flag: 🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f heart: ❤️ Persian: می\u200cخواهم Hindi: क्\u200dष Arabic: \u200fمرحبا\u200f.",
 		"Ein Text über Größe, naïve façade, 日本語の説明、中文说明。",
 		"<example>\n<name>a</name>\n</example> <br> a < b && c > d",
 		"Sets the image, as data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
@@ -96,7 +96,7 @@ func TestHonestTexts(t *testing.T) {
 		"Close HTML comments with --> and begin them with <!-- -->.",
 		"Uses another model: the system prompt is optional.",
 		"Whether to ignore the case. Previous instructions are listed as well.",
-		"می‌خواهم می‌خواهم می‌خواهم می‌خواهم می‌خواهم",
+		"می\u200cخواهم می\u200cخواهم می\u200cخواهم می\u200cخواهم می\u200cخواهم",
 	} {
 		raw, err := json.Marshal(map[string]any{"name": "read_note", "description": text})
 		if err != nil {

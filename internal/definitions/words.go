@@ -1,6 +1,7 @@
 package definitions
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -71,9 +72,9 @@ func splitText(s string) []string {
 func align(a, b []string) []step {
 	width := len(b) + 1
 	length := make([]uint16, (len(a)+1)*width)
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
+	for i, from := range slices.Backward(a) {
+		for j, to := range slices.Backward(b) {
+			if from == to {
 				length[i*width+j] = length[(i+1)*width+j+1] + 1
 			} else {
 				length[i*width+j] = max(length[(i+1)*width+j], length[i*width+j+1])

@@ -147,7 +147,8 @@ func (e *end) Close() error {
 	return e.CloseWrite()
 }
 
-func (e *end) LocalAddr() net.Addr                { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
+func (e *end) LocalAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
+
 func (e *end) RemoteAddr() net.Addr               { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9} }
 func (e *end) SetReadDeadline(t time.Time) error  { e.r.set(t); return nil }
 func (e *end) SetWriteDeadline(t time.Time) error { e.w.set(t); return nil }

@@ -172,15 +172,15 @@ func (w *response) end(first []byte, all bool) {
 	w.made = true
 	out := &w.c.out
 	if bodyAllowed(w.status) {
-		if w.length < 0 && !w.chunked && !w.identity {
-			if all && !w.trailing() {
-				w.length = int64(len(first))
-				out.add("Content-Length: ")
-				out.b = strconv.AppendInt(out.b, w.length, 10)
-				out.add("\r\n")
-			} else {
-				w.chunked = true
-			}
+		switch measured := w.length >= 0 || w.chunked || w.identity; {
+		case measured:
+		case all && !w.trailing():
+			w.length = int64(len(first))
+			out.add("Content-Length: ")
+			out.b = strconv.AppendInt(out.b, w.length, 10)
+			out.add("\r\n")
+		default:
+			w.chunked = true
 		}
 		if !w.typed && len(first) > 0 {
 			out.add("Content-Type: ", http.DetectContentType(first), "\r\n")
@@ -229,7 +229,7 @@ func (w *response) Write(p []byte) (int, error) {
 		return 0, http.ErrContentLength
 	}
 	if !w.made {
-		if len(w.held)+len(p) <= sniffSize && !(w.typed && w.length >= 0) {
+		if len(w.held)+len(p) <= sniffSize && (!w.typed || w.length < 0) {
 			w.held = append(w.held, p...)
 			return len(p), nil
 		}

@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/glob"
@@ -108,7 +109,7 @@ func (p *Policy) about(t *tool.Tool) *facts {
 	k = &facts{t: t, params: p.exact[t.ID]}
 	for _, c := range p.params {
 		if strings.HasPrefix(t.Name, c.prefix) && glob.MatchID(c.Tool, t.ID) {
-			k.params = append(k.params[:len(k.params):len(k.params)], c)
+			k.params = append(slices.Clip(k.params), c)
 		}
 	}
 	if t.Meta.ReadOnlyFor != "" {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -212,9 +213,7 @@ func (p *program) holds(a *arguments, t *tool.Tool, more map[string]any) (bool, 
 		return false, err
 	}
 	vars := map[string]any{"args": args, "server": t.Server, "tool": t.Name}
-	for k, v := range more {
-		vars[k] = v
-	}
+	maps.Copy(vars, more)
 	v, _, err := p.run.Eval(vars)
 	if err != nil {
 		return false, err

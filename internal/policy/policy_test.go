@@ -189,7 +189,8 @@ func TestVisible(t *testing.T) {
 func TestMode(t *testing.T) {
 	o := normal
 	o.Callers = []policy.CallerRule{
-		{Name: "ci-*", Mode: tool.ModeReadOnly}, {Name: "c?-*", Mode: tool.ModeBypass},
+		{Name: "ci-*", Mode: tool.ModeReadOnly},
+		{Name: "c?-*", Mode: tool.ModeBypass},
 		{Name: "ci-deploy", Mode: tool.ModeBypass, Limits: "small"},
 	}
 	o.Sessions = []policy.SessionRule{{Name: "free*", Mode: tool.ModeBypass}, {Name: "night*", Mode: tool.ModeReadOnly, Limits: "tiny"}}

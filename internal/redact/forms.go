@@ -205,12 +205,12 @@ func jwt(t *text, start, end int) (span, bool) {
 
 // privateKey reads a private key in PEM, up to its end, or as far as it looks like
 // one where that is missing.
-func privateKey(t *text, start, end int) (span, bool) {
+func privateKey(t *text, start, _ int) (span, bool) {
 	const begin, last = "-----BEGIN ", "-----END "
 	if !t.has(start, begin) {
 		return span{}, false
 	}
-	end = t.run(start+len(begin), 40, func(c int) bool { return isUpper(c) || c == ' ' || isDigit(c) })
+	end := t.run(start+len(begin), 40, func(c int) bool { return isUpper(c) || c == ' ' || isDigit(c) })
 	title := strings.TrimSuffix(t.slice(start, end), " BLOCK")
 	if !t.has(end, "-----") || !strings.HasSuffix(title, "PRIVATE KEY") {
 		return span{}, false
@@ -233,12 +233,13 @@ func privateKey(t *text, start, end int) (span, bool) {
 
 // telegram reads the token of a bot: a number, and behind it 35 letters that begin
 // with AA.
-func telegram(t *text, at, end int) (span, bool) {
+func telegram(t *text, at, _ int) (span, bool) {
 	start := at
 	for start > at-11 && isDigit(t.at(start-1)) {
 		start--
 	}
-	if end = t.run(at+1, 36, isURL64); end-at != 36 || at-start < 8 || isDigit(t.at(start-1)) || !t.has(at+1, "AA") {
+	end := t.run(at+1, 36, isURL64)
+	if end-at != 36 || at-start < 8 || isDigit(t.at(start-1)) || !t.has(at+1, "AA") {
 		return span{}, false
 	}
 	return span{start, end}, true

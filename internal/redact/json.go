@@ -190,7 +190,7 @@ func (w *walker) text(i, end int) {
 	}
 	inside := w.raw[i+1 : end-1]
 	slash := bytes.IndexByte(inside, '\\') >= 0
-	if touched == none && !w.every && !(w.escaped && slash) {
+	if touched == none && !w.every && (!w.escaped || !slash) {
 		return
 	}
 	plain := inside

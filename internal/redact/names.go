@@ -1,6 +1,9 @@
 package redact
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // words splits a name at its signs and where a capital begins a word: apiKey,
 // api_key, API-Key and X-Api-Key end with the words api and key.
@@ -210,10 +213,8 @@ func isPlaceholder(s string) bool {
 		return true
 	}
 	l := strings.ToLower(s)
-	for _, w := range []string{"password", "passwd", "pass", "pwd", "secret", "token", "changeme"} {
-		if l == w {
-			return true
-		}
+	if slices.Contains([]string{"password", "passwd", "pass", "pwd", "secret", "token", "changeme"}, l) {
+		return true
 	}
 	for _, w := range []string{"your_", "your-", "my_", "my-", "example", "placeholder", "todo", "redacted"} {
 		if strings.HasPrefix(l, w) {
@@ -249,7 +250,7 @@ func plausible(v string, password, variable bool) bool {
 	switch {
 	case digits > 0 && letters > 0:
 		// No name in a program has a dash in it, and a password may.
-		return (len(v) >= 8 || password) && !(isExpression(v) && !(password && strings.Contains(v, "-")))
+		return (len(v) >= 8 || password) && (!isExpression(v) || password && strings.Contains(v, "-"))
 	case letters == 0 && signs == 0: // a number
 		return password
 	case signs > 0:

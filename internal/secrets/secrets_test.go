@@ -199,18 +199,18 @@ func TestRecipients(t *testing.T) {
 // TestLink: a file that is reached by a link stays where it is.
 func TestLink(t *testing.T) {
 	v := vault(t)
-	real := filepath.Join(t.TempDir(), "real.age")
-	if err := os.Symlink(real, v.File); err != nil {
+	behind := filepath.Join(t.TempDir(), "real.age")
+	if err := os.Symlink(behind, v.File); err != nil {
 		t.Skip(err)
 	}
-	seal(t, secrets.Vault{File: real, Identity: v.Identity}, "A=1\n")
+	seal(t, secrets.Vault{File: behind, Identity: v.Identity}, "A=1\n")
 	if err := v.Set("B", "2"); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Lstat(v.File); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		t.Errorf("the link is gone: %v", err)
 	}
-	want(t, secrets.Vault{File: real, Identity: v.Identity}, map[string]string{"A": "1", "B": "2"})
+	want(t, secrets.Vault{File: behind, Identity: v.Identity}, map[string]string{"A": "1", "B": "2"})
 }
 
 func TestKeyring(t *testing.T) {

@@ -303,8 +303,8 @@ func unreadable(path string, err error) error {
 
 // replace puts a file in the place of the one that was read.
 func replace(path string, before, after []byte) error {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // the link stays
+	if behind, err := filepath.EvalSymlinks(path); err == nil {
+		path = behind // the link stays
 	}
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
