@@ -319,3 +319,23 @@ func (s Window) About(ctx context.Context, o Viewer) (About, error) {
 	a, err := upstream.Meet(ctx, m.server)
 	return About{a.Raw, a.Era == era.Modern}, err
 }
+
+// Instructions are what a server says of itself to models.
+type Instructions struct{ Server, Text string }
+
+// Instructions returns what the servers that have been met say of themselves, in the
+// order of the configuration.
+func (s Window) Instructions(o Viewer) []Instructions {
+	v := view{s.g, s.g.pool.Load()}
+	sees, err := v.as(o.subject())
+	if err != nil {
+		return nil
+	}
+	var out []Instructions
+	for _, name := range sees.reachable() {
+		if text := v.byName[name].server.About().Instructions; text != "" {
+			out = append(out, Instructions{name, text})
+		}
+	}
+	return out
+}

@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -127,22 +126,4 @@ func checkModern(header http.Header, m *jsonrpc.Message, meta era.RequestMeta) *
 		return bad(jsonrpc.CodeInvalidParams, "_meta lacks %s", era.MetaCapabilities)
 	}
 	return nil
-}
-
-// maxReason bounds what the instructions say of one failed server.
-const maxReason = 200
-
-// instructions tell a model what the pool is, and what of it is missing.
-func (h *handler) instructions() string {
-	var b strings.Builder
-	b.WriteString("This is a pool of tool servers. Each tool is named server__tool. " +
-		"When a call fails, its text says what to do next.")
-	for _, st := range h.gw.Status() {
-		if st.State != tool.StateFailed {
-			continue
-		}
-		reason := []rune(st.Reason)
-		b.WriteString("\nServer " + st.Name + " is not available: " + string(reason[:min(len(reason), maxReason)]))
-	}
-	return b.String()
 }

@@ -40,7 +40,7 @@ func (h *handler) initialize(ctx context.Context, x *wire.Exchange, m *jsonrpc.M
 		return tool.OneOf(raw), nil
 	}
 	h.begin(x, m.Params, p.Capabilities, p.ClientInfo)
-	return tool.OneOf(h.hello(said, legacyCapabilities)), nil
+	return tool.OneOf(h.hello(said, legacyCapabilities, h.viewer(x, m.Params))), nil
 }
 
 // What the pool can do, whichever servers are in it.
@@ -53,7 +53,7 @@ const discovered = `"resultType":"complete","supportedVersions":["` + era.Modern
 
 func (h *handler) discover(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
 	if h.server == "" {
-		return tool.OneOf(h.hello(discovered, modernCapabilities)), nil
+		return tool.OneOf(h.hello(discovered, modernCapabilities, h.viewer(x, m.Params))), nil
 	}
 	about, err := h.shows.About(ctx, h.viewer(x, m.Params))
 	if err != nil {
@@ -72,12 +72,12 @@ func (h *handler) discover(ctx context.Context, x *wire.Exchange, m *jsonrpc.Mes
 }
 
 // hello returns what the gateway says of itself, after the given members.
-func (h *handler) hello(members, capabilities string) []byte {
+func (h *handler) hello(members, capabilities string, v tenon.Viewer) []byte {
 	out := append([]byte("{"), members...)
 	out = append(out, `,"capabilities":`+capabilities+`,"serverInfo":{"name":"tenon","title":"Tenon","version":`...)
 	out = jsonrpc.Quote(out, cmp.Or(h.o.Version, "0"))
 	out = append(out, `},"instructions":`...)
-	return append(jsonrpc.Quote(out, h.instructions()), '}')
+	return append(jsonrpc.Quote(out, h.instructions(v)), '}')
 }
 
 // listen holds a stream open on which a modern client hears what it wants to.

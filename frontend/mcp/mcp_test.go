@@ -309,7 +309,8 @@ func TestStdio(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"one__echo","arguments":{"k":[1]}}}`, `{"jsonrpc":"2.0","id":"x","result":{"content":[{"type":"text","text":"{\"k\":[1]}"}]}}`},
 		{modern("server/discover", ""), `"supportedVersions"`},
 		{modern("tools/call", `"name":"two__echo"`), `"resultType":"complete"`},
-		{`{"jsonrpc":"2.0","id":5,"method":"resources/list"}`, `-32601`},
+		{`{"jsonrpc":"2.0","id":5,"method":"resources/list"}`, `{"resources":[]}`},
+		{`{"jsonrpc":"2.0","id":6,"method":"no/such"}`, `-32601`},
 	} {
 		if _, err := io.WriteString(w, c.send+"\n"); err != nil {
 			t.Fatal(err)

@@ -3,7 +3,6 @@ package mcp
 import (
 	"cmp"
 	"context"
-	"strings"
 
 	tenon "github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/internal/era"
@@ -141,13 +140,4 @@ func finish(method string, result tool.Bytes) tool.Bytes {
 		return era.Cacheable(result)
 	}
 	return result
-}
-
-// trimmed returns text on at most so many characters.
-func trimmed(text string, most int) string {
-	text = strings.TrimSpace(text)
-	if r := []rune(text); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return text
 }

@@ -202,7 +202,7 @@ func (l *link) call(ctx context.Context, c Call) (tool.Bytes, error) {
 }
 
 // openFor opens a link of one session or call, within the deadline for a start.
-func (s *Server) openFor(ctx context.Context, task string) (*link, error) {
+func (s *Server) openFor(ctx context.Context, key Key, task string) (*link, error) {
 	s.mu.Lock()
 	hint, err := s.status.era, s.status.mayStart(s.o.Name)
 	limit, _ := s.status.startLimit(&s.o)
@@ -215,7 +215,7 @@ func (s *Server) openFor(ctx context.Context, task string) (*link, error) {
 	defer context.AfterFunc(s.ctx, func() { stop(unavailable(s.o.Name, "it is stopped")) })()
 	bounded, cancel := context.WithTimeoutCause(ctx, limit, notReady(limit))
 	defer cancel()
-	l, _, err := s.dialer.open(bounded, opening{hint: hint, task: task})
+	l, _, err := s.dialer.open(bounded, opening{hint: hint, task: task, caller: key.Caller})
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

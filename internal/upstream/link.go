@@ -272,6 +272,9 @@ func (d *dialer) connect(ctx context.Context, to opening) (*link, era.Era, error
 		URL: d.o.URL, Header: d.o.Header, Client: d.o.HTTP,
 		Handler: to.handler(d), MaxMessage: d.o.MaxMessage, Garbage: d.garbage,
 	}
+	if d.o.Login != nil {
+		o.Wrap = func(base http.RoundTripper) http.RoundTripper { return d.o.Login(to.caller, base) }
+	}
 	var first error
 	if d.o.Transport != SSE {
 		l := newLink(d, StreamableHTTP)

@@ -45,6 +45,7 @@ func (g *Greeting) say(self []byte) (capabilities, info []byte) {
 type opening struct {
 	hint     era.Era
 	task     string
+	caller   string    // whose login the link uses; empty is that of the server
 	greeting *Greeting // nil for a link that may serve anybody
 }
 
@@ -128,8 +129,12 @@ func Open(ctx context.Context, s *Server, g Greeting) (*Link, error) {
 }
 
 func openOwn(ctx context.Context, s *Server, g Greeting) (*link, error) {
+	spoken, err := EraOf(ctx, s) // what cannot be started is not tried again here
+	if err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
-	spoken, err := s.status.era, s.status.mayStart(s.o.Name)
+	err = s.status.mayStart(s.o.Name)
 	limit, _ := s.status.startLimit(&s.o)
 	s.mu.Unlock()
 	if err != nil {

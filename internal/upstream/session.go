@@ -19,7 +19,7 @@ type sessions struct {
 	limit  int
 	ctx    context.Context // ends them all
 	tasks  *sync.WaitGroup
-	open   func(ctx context.Context, task string) (*link, error)
+	open   func(ctx context.Context, key Key, task string) (*link, error)
 	retire func(l *link)
 	mask   func(string) string
 
@@ -116,7 +116,7 @@ func (ses *session) over() bool {
 
 // run is the life of one session.
 func (p *sessions) run(ses *session, task string) {
-	ses.link, ses.err = p.open(ses.ended, task)
+	ses.link, ses.err = p.open(ses.ended, ses.key, task)
 	if ses.err != nil {
 		p.mu.Lock()
 		p.remove(ses, ses.after)
@@ -239,7 +239,7 @@ func (s *Server) lease(ctx context.Context, c Call) (*link, error) {
 		}
 		return l, err
 	case PerCall:
-		l, err := s.openFor(ctx, c.Task)
+		l, err := s.openFor(ctx, c.Key, c.Task)
 		if err != nil {
 			return nil, err
 		}

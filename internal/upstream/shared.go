@@ -103,6 +103,9 @@ func (s *Server) brought(st *start, l *link, tools []json.RawMessage, err error)
 		l.use.add(0)
 		s.status.serve()
 		s.tasks.Go(func() { s.watch(l) })
+		if params := l.heeds(); params != nil {
+			s.tasks.Go(func() { l.heed(s.ctx, params) })
+		}
 	}
 	s.mu.Unlock()
 	switch {

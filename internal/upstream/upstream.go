@@ -59,10 +59,13 @@ type Options struct {
 	Command *proc.Command // a child process; its Env is complete
 	Spawner *proc.Spawner // starts Command
 
-	URL       string
-	Header    http.Header
-	HTTP      *http.Client // nil is a client of its own
-	Transport string       // Auto, StreamableHTTP or SSE
+	URL    string
+	Header http.Header
+	HTTP   *http.Client // nil is a client of its own
+	// Login puts the credentials of a caller into requests that go by the client of
+	// its own; the caller is "" for what all have in common. Nil adds none.
+	Login     func(caller string, base http.RoundTripper) http.RoundTripper
+	Transport string // Auto, StreamableHTTP or SSE
 
 	Dial func(ctx context.Context) (io.ReadWriteCloser, error) // a server in this process
 
@@ -281,7 +284,7 @@ func (s *Server) Connect(ctx context.Context) error {
 	if s.o.Tools == nil {
 		return s.Await(ctx)
 	}
-	l, err := s.openFor(ctx, "")
+	l, err := s.openFor(ctx, Key{}, "")
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,46 @@
+package mcp
+
+import (
+	"strings"
+
+	tenon "github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// Bounds of what the instructions of the pool say, in characters.
+const (
+	maxReason       = 200  // of one failed server
+	maxInstructions = 2000 // of one server's own
+	allInstructions = 8000 // of all of those
+)
+
+// instructions tell a model what the pool is, what of it is missing, and what its
+// servers say of themselves.
+func (h *handler) instructions(v tenon.Viewer) string {
+	var b strings.Builder
+	b.WriteString("This is a pool of tool servers. Each tool is named server__tool. " +
+		"When a call fails, its text says what to do next.")
+	for _, st := range h.gw.Status() {
+		if st.State == tool.StateFailed {
+			b.WriteString("\nServer " + st.Name + " is not available: " + trimmed(st.Reason, maxReason))
+		}
+	}
+	left := allInstructions
+	for _, said := range h.shows.Instructions(v) {
+		text := trimmed(said.Text, min(maxInstructions, left))
+		if left -= len([]rune(text)); text == "" || left <= 0 {
+			continue
+		}
+		b.WriteString("\n\nServer " + said.Server + " says of itself:\n" + text)
+	}
+	return b.String()
+}
+
+// trimmed returns text on at most so many characters.
+func trimmed(text string, most int) string {
+	text = strings.TrimSpace(text)
+	if r := []rune(text); len(r) > most {
+		return string(r[:max(most-1, 0)]) + "…"
+	}
+	return text
+}
