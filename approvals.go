@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/record"
+	"github.com/tenon-mcp/tenon/internal/store"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -317,7 +318,7 @@ func because(p tool.Approval) string {
 // approvalStore returns where approvals are kept.
 func (g *Gateway) approvalStore() approval.Store {
 	if g.record.store != nil {
-		return g.record.store
+		return store.Approvals{Store: g.record.store}
 	}
 	return new(approval.Memory)
 }

@@ -12,9 +12,12 @@ import (
 	"github.com/tenon-mcp/tenon/tool"
 )
 
+// Approvals are the approvals in a store.
+type Approvals struct{ *Store }
+
 // InsertApproval keeps a new request for approval. It returns once that has
 // reached the disk.
-func (s *Store) InsertApproval(ctx context.Context, a tool.Approval) error {
+func (s Approvals) InsertApproval(ctx context.Context, a tool.Approval) error {
 	return s.within(ctx, func(ctx context.Context) error {
 		return s.change(ctx, func(tx *sql.Tx, h head) (head, error) {
 			body, err := json.Marshal(a)
@@ -33,7 +36,7 @@ func (s *Store) InsertApproval(ctx context.Context, a tool.Approval) error {
 
 // SettleApproval takes an approval from pending to what a now is, and reports
 // false where it had left pending already.
-func (s *Store) SettleApproval(ctx context.Context, a tool.Approval) (bool, error) {
+func (s Approvals) SettleApproval(ctx context.Context, a tool.Approval) (bool, error) {
 	return s.amend(ctx, a.ID, func(old *tool.Approval) bool {
 		if old.Status != tool.ApprovalPending {
 			return false
@@ -45,7 +48,7 @@ func (s *Store) SettleApproval(ctx context.Context, a tool.Approval) (bool, erro
 
 // UseApproval notes which call ran on an approval, and reports false where another
 // one did.
-func (s *Store) UseApproval(ctx context.Context, id, call string) (bool, error) {
+func (s Approvals) UseApproval(ctx context.Context, id, call string) (bool, error) {
 	return s.amend(ctx, id, func(old *tool.Approval) bool {
 		if old.UsedBy != "" || old.Status != tool.ApprovalApproved {
 			return false
@@ -59,7 +62,7 @@ var errNoApproval = errors.New("no such approval in the record")
 
 // amend changes an approval unless the change declines. Whoever else wants to
 // waits for the head of the chain until this one has ended.
-func (s *Store) amend(ctx context.Context, id string, change func(*tool.Approval) bool) (done bool, err error) {
+func (s Approvals) amend(ctx context.Context, id string, change func(*tool.Approval) bool) (done bool, err error) {
 	err = s.within(ctx, func(ctx context.Context) error {
 		return s.change(ctx, func(tx *sql.Tx, h head) (head, error) {
 			var body string
@@ -92,7 +95,7 @@ func (s *Store) amend(ctx context.Context, id string, change func(*tool.Approval
 
 // chainApproval adds what became of an approval to the chain: the table shows only
 // how it ended.
-func (s *Store) chainApproval(ctx context.Context, tx *sql.Tx, h head, a tool.Approval) (head, error) {
+func (s Approvals) chainApproval(ctx context.Context, tx *sql.Tx, h head, a tool.Approval) (head, error) {
 	for _, text := range []*string{&a.Reason, &a.Impact, &a.Why, &a.Session, &a.Task} {
 		*text = s.o.Mask(*text)
 	}
@@ -101,8 +104,8 @@ func (s *Store) chainApproval(ctx context.Context, tx *sql.Tx, h head, a tool.Ap
 
 // OpenApprovals returns the approvals that wait, and those that were allowed once
 // and not used, unless they have expired.
-func (s *Store) OpenApprovals(ctx context.Context, now time.Time) ([]tool.Approval, error) {
-	all, err := s.approvals(ctx, "status IN ('pending', 'approved') AND expires_at > ? ORDER BY created_at", now.UnixMicro())
+func (s Approvals) OpenApprovals(ctx context.Context, now time.Time) ([]tool.Approval, error) {
+	all, err := s.list(ctx, "status IN ('pending', 'approved') AND expires_at > ? ORDER BY created_at", now.UnixMicro())
 	return slices.DeleteFunc(all, func(a tool.Approval) bool {
 		unused := a.Status == tool.ApprovalApproved && a.Scope == tool.ScopeOnce && a.UsedBy == ""
 		return !unused && a.Status != tool.ApprovalPending
@@ -110,8 +113,8 @@ func (s *Store) OpenApprovals(ctx context.Context, now time.Time) ([]tool.Approv
 }
 
 // Approval returns one approval; ok is false where there is none.
-func (s *Store) Approval(ctx context.Context, id string) (a tool.Approval, ok bool, err error) {
-	all, err := s.approvals(ctx, "id = ?", storable(id))
+func (s Approvals) Approval(ctx context.Context, id string) (a tool.Approval, ok bool, err error) {
+	all, err := s.list(ctx, "id = ?", storable(id))
 	if err != nil || len(all) == 0 {
 		return a, false, err
 	}
@@ -119,11 +122,11 @@ func (s *Store) Approval(ctx context.Context, id string) (a tool.Approval, ok bo
 }
 
 // Approvals returns the last approvals, the newest first.
-func (s *Store) Approvals(ctx context.Context, limit int) ([]tool.Approval, error) {
-	return s.approvals(ctx, "1 = 1 ORDER BY created_at DESC, id DESC LIMIT ?", limit)
+func (s Approvals) Approvals(ctx context.Context, limit int) ([]tool.Approval, error) {
+	return s.list(ctx, "1 = 1 ORDER BY created_at DESC, id DESC LIMIT ?", limit)
 }
 
-func (s *Store) approvals(ctx context.Context, where string, args ...any) (out []tool.Approval, err error) {
+func (s Approvals) list(ctx context.Context, where string, args ...any) (out []tool.Approval, err error) {
 	db, err := s.db(ctx)
 	if err != nil {
 		return nil, s.unreadable(ctx, err)

@@ -92,7 +92,7 @@ func (b *base) appendRows(ctx context.Context, tx *sql.Tx, h head, rows []encode
 
 // change runs f in a transaction on the head of the chain. Afterwards the head
 // lies beside the database too, where a truncation of the table leaves it alone.
-func (s *Store) change(ctx context.Context, f func(tx *sql.Tx, h head) (head, error)) error {
+func (s *core) change(ctx context.Context, f func(tx *sql.Tx, h head) (head, error)) error {
 	db, err := s.db(ctx)
 	if err != nil {
 		return err

@@ -173,14 +173,6 @@ func (s *Store) Add(p Place, f Finished) {
 	s.queue.put(f)
 }
 
-// TryPlace returns a place if one is free, for what is recorded although it was
-// not carried out.
-func (s *Store) TryPlace() Place {
-	s.start()
-	ok, _ := s.queue.take(false)
-	return Place(ok)
-}
-
 // lose counts calls that have no row.
 func (s *Store) lose(n int, reserved Place) {
 	if reserved {

@@ -162,7 +162,7 @@ func (s *Store) Export(ctx context.Context, since time.Time, visit func(Row) err
 }
 
 // query returns the rows that a condition is true for.
-func (s *Store) query(ctx context.Context, where string, args ...any) (out []Row, err error) {
+func (s *core) query(ctx context.Context, where string, args ...any) (out []Row, err error) {
 	db, err := s.db(ctx)
 	if err != nil {
 		return nil, &tool.Error{Kind: tool.Unavailable, Text: "The record of calls cannot be read: " + s.hide(err) + ".", Err: err}
@@ -185,7 +185,7 @@ func (s *Store) query(ctx context.Context, where string, args ...any) (out []Row
 	return out, nil
 }
 
-func (s *Store) unreadable(ctx context.Context, err error) error {
+func (s *core) unreadable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -37,7 +37,7 @@ func (s *Store) Prune(ctx context.Context, b Bounds) (removed int64, err error) 
 // pruneRows is how many rows leave in one transaction.
 const pruneRows = 20_000
 
-func (s *Store) prune(ctx context.Context, b Bounds) (removed int64, err error) {
+func (s *core) prune(ctx context.Context, b Bounds) (removed int64, err error) {
 	for {
 		n, err := s.pruneSome(ctx, b)
 		removed += n
@@ -48,7 +48,7 @@ func (s *Store) prune(ctx context.Context, b Bounds) (removed int64, err error) 
 }
 
 // pruneSome removes at most pruneRows rows.
-func (s *Store) pruneSome(ctx context.Context, b Bounds) (removed int64, err error) {
+func (s *core) pruneSome(ctx context.Context, b Bounds) (removed int64, err error) {
 	err = s.change(ctx, func(tx *sql.Tx, h head) (head, error) {
 		last, err := s.lastToLeave(ctx, tx, h, b)
 		if err != nil || last == 0 {
@@ -81,7 +81,7 @@ func (s *Store) pruneSome(ctx context.Context, b Bounds) (removed int64, err err
 }
 
 // lastToLeave returns the number of the newest row that must leave now, or 0.
-func (s *Store) lastToLeave(ctx context.Context, tx *sql.Tx, h head, b Bounds) (int64, error) {
+func (s *core) lastToLeave(ctx context.Context, tx *sql.Tx, h head, b Bounds) (int64, error) {
 	var first int64
 	if err := tx.QueryRowContext(ctx, "SELECT COALESCE(MIN(seq), 0) FROM record").Scan(&first); err != nil || first == 0 {
 		return 0, err

@@ -101,7 +101,7 @@ type encoded struct {
 }
 
 // encode makes the row of a finished call: masked, cut, and safe for any database.
-func (s *Store) encode(f *Finished) encoded {
+func (s *core) encode(f *Finished) encoded {
 	r := Row{Type: TypeCall, Call: &Call{
 		ID: f.ID, Server: s.name(f.Server), Tool: s.name(f.Tool), Kind: f.Kind,
 		Caller:  tool.Caller{Name: s.name(f.Caller.Name), Via: f.Caller.Via},
@@ -119,7 +119,7 @@ func (s *Store) encode(f *Finished) encoded {
 }
 
 // notes returns what is kept of notes.
-func (s *Store) notes(all []tool.Note) []tool.Note {
+func (s *core) notes(all []tool.Note) []tool.Note {
 	var out []tool.Note
 	for _, n := range all[:min(len(all), maxNotes)] {
 		out = append(out, tool.Note{Stage: n.Stage, Text: s.cut(n.Text, maxText)})
@@ -128,7 +128,7 @@ func (s *Store) notes(all []tool.Note) []tool.Note {
 }
 
 // decision returns what is kept of a decision. Its texts may hold arguments.
-func (s *Store) decision(d *tool.Decision) *tool.Decision {
+func (s *core) decision(d *tool.Decision) *tool.Decision {
 	if d == nil || d.Behavior == tool.Allow && d.Reason == "" && len(d.Chain) == 0 {
 		return d
 	}
@@ -143,7 +143,7 @@ func (s *Store) decision(d *tool.Decision) *tool.Decision {
 }
 
 // arguments fills in what is kept of the arguments.
-func (s *Store) arguments(f *Finished, d *Details) {
+func (s *core) arguments(f *Finished, d *Details) {
 	if len(f.Arguments) == 0 || string(f.Arguments) == "{}" {
 		return
 	}
@@ -166,7 +166,7 @@ func (s *Store) arguments(f *Finished, d *Details) {
 }
 
 // cut masks a text and then cuts it.
-func (s *Store) cut(text string, most int) string {
+func (s *core) cut(text string, most int) string {
 	return clip(s.o.Mask(text), most)
 }
 
@@ -182,7 +182,7 @@ func clip(text string, most int) string {
 }
 
 // encodeRow makes the body of a row, and what its columns hold.
-func (s *Store) encodeRow(r *Row) encoded {
+func (s *core) encodeRow(r *Row) encoded {
 	b, err := json.Marshal(r)
 	if err != nil { // arguments were checked, all else always marshals
 		b, _ = json.Marshal(Row{Type: r.Type, Call: &Call{ID: idOf(r), Started: time.Now().UTC()}})
@@ -199,7 +199,7 @@ func (s *Store) encodeRow(r *Row) encoded {
 
 // name bounds a name that comes from outside, and makes it one that every database
 // takes as it is.
-func (s *Store) name(text string) string {
+func (s *core) name(text string) string {
 	if text == "" {
 		return ""
 	}

@@ -97,12 +97,9 @@ const (
 
 // A Store keeps calls. It is safe for concurrent use. Close it.
 type Store struct {
-	o       Options
-	log     *slog.Logger
-	place   place
+	*core
+
 	queue   queue
-	base    base
-	state   state
 	closing chan struct{}
 	close   func() error
 	asks    chan ask
@@ -110,6 +107,15 @@ type Store struct {
 	begin   sync.Once
 	ctx     context.Context // that of the writer, which lives as long as the store
 	cancel  context.CancelFunc
+}
+
+// A core is a store without its writer: where the rows go, and what they become.
+type core struct {
+	o     Options
+	log   *slog.Logger
+	place place
+	base  base
+	state state
 }
 
 // A place says where the database is and what lies beside it.
@@ -173,7 +179,7 @@ func New(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{o: o, log: o.Logger, place: at, asks: make(chan ask), closing: make(chan struct{})}
+	s := &Store{core: &core{o: o, log: o.Logger, place: at}, asks: make(chan ask), closing: make(chan struct{})}
 	s.queue.limit, s.queue.most = o.Queue, o.QueueBytes
 	s.queue.woken, s.queue.freed = make(chan struct{}, 1), make(chan struct{})
 	s.base.place = at
@@ -246,7 +252,7 @@ func (s *Store) Status() Status {
 }
 
 // hide returns an error of the database as a text without secrets.
-func (s *Store) hide(err error) string {
+func (s *core) hide(err error) string {
 	text := tool.Flatten(err)
 	if u, bad := url.Parse(s.place.url); s.place.postgres && bad == nil {
 		text = strings.ReplaceAll(text, s.place.url, s.place.name)
@@ -258,7 +264,7 @@ func (s *Store) hide(err error) string {
 }
 
 // remedy says to an operator what to do about a database that cannot be written.
-func (s *Store) remedy() string {
+func (s *core) remedy() string {
 	if s.place.postgres {
 		return "start the database at " + s.place.name + ", or name another one as store.url"
 	}
@@ -298,7 +304,7 @@ var errClosed = errors.New("the record is closed")
 func (s *Store) Flush(ctx context.Context) error { return s.within(ctx, nil) }
 
 // db returns the database, opened and migrated.
-func (s *Store) db(ctx context.Context) (*sql.DB, error) {
+func (s *core) db(ctx context.Context) (*sql.DB, error) {
 	db, err := s.base.open(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("open the record %s: %w", s.place.name, err)
