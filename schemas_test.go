@@ -35,8 +35,11 @@ func mirrors(json.RawMessage) (*mcp.Server, error) {
 // TestArgumentsAreMended: what leaves one reading is mended and said in the
 // notes; the rest is refused with its path, and what is right is left alone.
 func TestArgumentsAreMended(t *testing.T) {
-	g := open(t, tenon.Options{Bundled: []tenon.Bundled{{
-		Name: "mirrors", Keyless: true, New: mirrors,
+	g := open(t, tenon.Options{Config: write(t, `version: 1
+servers: {mirrors: {bundled: mirrors, in_process: true}}
+policy: {block_high_risk: false}
+`), Bundled: []tenon.Bundled{{
+		Name: "mirrors", New: mirrors,
 		Meta: map[string]tool.Meta{"declared": {Registered: true, Destructive: true}},
 	}}})
 	for _, c := range []struct {

@@ -262,6 +262,7 @@ func TestReferenceServers(t *testing.T) {
 	http := runEverything(t, everything, "streamableHttp")
 	sse := runEverything(t, everything, "sse")
 	g := open(t, tenon.Options{Config: write(t, fmt.Sprintf(`version: 1
+policy: {block_high_risk: false}
 servers:
   stdio: {command: %[1]q}
   http: {url: "http://127.0.0.1:%[2]d/mcp"}
