@@ -43,12 +43,12 @@ type ClaimGrant struct {
 }
 
 // auth reads the section of that name.
-func (g guards) auth(o *object) {
+func (s guards) auth(o *object) {
 	n := o.key("auth")
 	if n == nil {
 		return
 	}
-	a := &g.cfg.Auth
+	a := &s.cfg.Auth
 	in := newObject(n, o.ex, o.to)
 	in.boolean("required", &a.Required)
 	in.text("keys", &a.Keys)
@@ -56,10 +56,10 @@ func (g guards) auth(o *object) {
 		in.fail(at, "keys wants the path of a file, and holds nothing", "leave it out for the one in the user's state folder")
 	}
 	if a.Keys != "" {
-		a.Keys = under(g.doc.dir(), a.Keys)
+		a.Keys = under(s.doc.dir(), a.Keys)
 	}
 	if at := in.key("oidc"); at != nil {
-		a.OIDC = g.oidc(newObject(at, in.ex, in.to))
+		a.OIDC = s.oidc(newObject(at, in.ex, in.to))
 	}
 	in.refuse()
 }
@@ -69,7 +69,7 @@ func (g guards) auth(o *object) {
 var asymmetric = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 
 // oidc reads the section of that name in `auth:`.
-func (g guards) oidc(in *object) *OIDC {
+func (s guards) oidc(in *object) *OIDC {
 	p := &OIDC{}
 	secureURL(in, "issuer", &p.Issuer)
 	someTexts(in, "audience", &p.Audience)
@@ -97,7 +97,7 @@ func (g guards) oidc(in *object) *OIDC {
 	for _, at := range in.list("grants") {
 		one := newObject(at, in.ex, in.to)
 		p.Grants = append(p.Grants, claimGrant(one))
-		g.limitsNamed(one)
+		s.limitsNamed(one)
 	}
 	if at := in.seen["grants"]; at != nil && len(p.Grants) == 0 {
 		in.fail(at, "grants is empty", "leave it out where every valid token may call tools")
@@ -135,10 +135,10 @@ func claimGrant(in *object) ClaimGrant {
 
 // limitsNamed wants that there are limits of the name that a grant gives: with a
 // misspelled one nothing would hold its bearer.
-func (g guards) limitsNamed(in *object) {
+func (s guards) limitsNamed(in *object) {
 	var name string
 	in.text("limits", &name)
-	for _, l := range g.cfg.Policy.Limits {
+	for _, l := range s.cfg.Policy.Limits {
 		if l.Name == name {
 			return
 		}

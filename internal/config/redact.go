@@ -23,12 +23,12 @@ const (
 )
 
 // redact reads the part of that name: true, false, or a map.
-func (g guards) redact(o *object) {
+func (s guards) redact(o *object) {
 	n := o.key("redact")
 	if n == nil {
 		return
 	}
-	r := &g.cfg.Policy.Redact
+	r := &s.cfg.Policy.Redact
 	if n.Kind != source.Map {
 		o.boolean("redact", &r.Results)
 		return
