@@ -119,7 +119,13 @@ func (v view) send(ctx context.Context, r *call.Request, params []byte) (tool.By
 		c.Header = v.headersFor(r.Target, r.Arguments)
 	}
 	if client, ok := r.Origin.(*relay.Client); ok {
-		return client.Do(ctx, hop{m, c}, relay.Request{Method: "tools/call", Params: params, Peer: r.Peer, Progress: c.Progress})
+		peer := r.Peer
+		if peer != nil {
+			peer = patient{peer, r}
+		}
+		result, err := client.Do(ctx, hop{m, c}, relay.Request{Method: "tools/call", Params: params, Peer: peer, Progress: c.Progress})
+		v.tasksAt.began(ownerOf(r.Caller), m.name, result)
+		return result, err
 	}
 	return m.server.Call(ctx, c)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -79,9 +80,9 @@ func ownerOf(c tool.Caller) string {
 // IsRelayState reports whether a requestState is one that a session gave.
 func IsRelayState(text string) bool { return relay.IsState(text) }
 
-// Asks reports whether capabilities of a client are such that servers may ask it
-// something.
-func Asks(capabilities []byte) bool { return relay.Asks(capabilities) }
+// CapabilitiesCount reports whether capabilities of a client are such that a server may
+// answer it otherwise than anybody.
+func CapabilitiesCount(capabilities []byte) bool { return relay.Counts(capabilities) }
 
 // Close ends the session and its connections to servers.
 func (s *Session) Close() { s.client.Close() }
@@ -90,7 +91,7 @@ func (s *Session) Close() { s.client.Close() }
 // way back beside the answer.
 func (s *Session) Call(ctx context.Context, peer tool.Peer, c tool.Call) *tool.Result {
 	c.Peer = s.g.hiding(peer)
-	if s.o.Modern || !s.client.Plain() {
+	if s.o.Modern || !s.client.Plain() || relay.IsOfTask("", c.Params) {
 		c.Origin = s.client
 	}
 	return s.g.Call(ctx, c)
@@ -121,6 +122,9 @@ func (s *Session) Request(ctx context.Context, r PeerRequest) (tool.Bytes, *json
 	if tell := r.Progress; tell != nil {
 		r.Progress = func(params tool.Bytes) { tell(tool.OneOf(s.g.hidden(params.Join()))) }
 	}
+	limit := max(p.cfg.Gateway.MaxCallTimeout, p.cfg.Gateway.CallTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, &tool.Error{Kind: tool.Timeout, Text: fmt.Sprintf("%s was not answered within %s", r.Method, limit)})
+	defer cancel()
 	result, err := s.route(ctx, v, relay.Request(r))
 	if err != nil {
 		return nil, v.errorFor(r.Method, err)
@@ -157,12 +161,19 @@ func (s *Session) route(ctx context.Context, v view, r relay.Request) (tool.Byte
 	if err != nil {
 		return nil, err
 	}
-	if s.o.Server == "" {
+	server := s.o.Server
+	if id := textOf(r.Params, "taskId"); id != "" && relay.IsOfTask(r.Method, nil) {
+		var e *jsonrpc.Error
+		if server, e = s.g.tasksAt.of(ownerOf(s.o.Caller), id, server); e != nil {
+			return nil, e
+		}
+	}
+	if server == "" {
 		return s.fromPool(ctx, sees, r)
 	}
-	m := v.byName[s.o.Server]
+	m := v.byName[server]
 	if m == nil {
-		return nil, v.noServer(s.o.Server)
+		return nil, v.noServer(server)
 	}
 	if err := sees.mayReach(m); err != nil {
 		return nil, err
@@ -338,4 +349,20 @@ func (s Window) Instructions(o Viewer) []Instructions {
 		}
 	}
 	return out
+}
+
+// Lacks reports whether the server of the window has no tool with this name, once it
+// has listed its tools.
+func (s Window) Lacks(ctx context.Context, name string) bool {
+	p := s.g.pool.Load()
+	id := tool.ID{Server: s.server, Name: name}
+	if _, ok := p.catalog.Snapshot().Find(id); ok || s.server == "" {
+		return false
+	}
+	m := p.byName[s.server]
+	if m == nil || m.await(ctx) != nil || p.catalog.Snapshot().Blacklisted(id) {
+		return false // whoever makes the call says so
+	}
+	_, ok := p.catalog.Snapshot().Find(id)
+	return !ok
 }

@@ -120,6 +120,7 @@ type Gateway struct {
 	stops   *Stops
 	access  *access.Access // so do callers
 	relay   *relay.Relay
+	tasksAt tasks
 
 	pool      atomic.Pointer[pool] // the current one
 	offering  sync.Mutex           // held while a list of tools is offered, and while pools change

@@ -44,6 +44,9 @@ func (h *handler) call(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message
 	h.meta(&c, x, spans[2].In(params))
 	c.Session = cmp.Or(c.Session, h.name)
 	c.Skill = cmp.Or(h.skill, c.Skill)
+	if h.server != "" && h.shows.Lacks(ctx, name) {
+		return nil, invalid(modern, "Unknown tool: server %s has no tool %q", h.server, name)
+	}
 	if modern {
 		return h.callModern(ctx, x, c, params, spans, meta)
 	}
@@ -82,7 +85,7 @@ func (h *handler) callModern(ctx context.Context, x *wire.Exchange, c tool.Call,
 		c.Person = &returning{}
 	}
 	var res *tool.Result
-	if relayed || meta.LogLevel != "" || tenon.Asks(meta.Capabilities) {
+	if relayed || meta.LogLevel != "" || tenon.CapabilitiesCount(meta.Capabilities) {
 		o := h.modernOptions(x, meta, "tools/call", params)
 		if relayed {
 			o.State, o.Responses = given, spans[4].In(params).Join()

@@ -146,6 +146,9 @@ func (u *upstream) serve(t *testing.T, spoken string) {
 		}
 	}))
 	t.Cleanup(func() {
+		for session := range u.Sessions() {
+			_ = session.Close() // those whose end was lost with a connection
+		}
 		ts.CloseClientConnections()
 		ts.Close()
 	})

@@ -43,6 +43,10 @@ type clock struct {
 	timer *time.Timer
 }
 
+// Extend starts the time anew that a call has by default: somebody is asked who may
+// take their time.
+func (r *Request) Extend() { r.clock.extend() }
+
 // start starts a clock whose limit is set.
 func (c *clock) start() {
 	c.end = time.Now().Add(c.limit)

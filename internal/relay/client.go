@@ -1,10 +1,12 @@
 package relay
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tenon-mcp/tenon/internal/era"
@@ -61,13 +63,26 @@ func (r *Relay) Client(o Options) *Client {
 	return c
 }
 
-// Asks reports whether capabilities have one because of which a server may ask.
-func Asks(capabilities []byte) bool {
+// Counts reports whether capabilities have one because of which a server may answer
+// otherwise than anybody.
+func Counts(capabilities []byte) bool {
 	var said map[string]json.RawMessage
 	if len(capabilities) <= 2 || json.Unmarshal(capabilities, &said) != nil {
 		return false
 	}
-	return slices.ContainsFunc(askable, func(name string) bool { return said[name] != nil })
+	return said["tasks"] != nil || said["extensions"] != nil ||
+		slices.ContainsFunc(askable, func(name string) bool { return said[name] != nil })
+}
+
+// IsOfTask reports whether a request is about a task, or wants to become one. A task
+// belongs to the session that began it.
+func IsOfTask(method string, params []byte) bool {
+	return strings.HasPrefix(method, "tasks/") || bytes.Contains(params, []byte(`"task"`)) && has(params, "task")
+}
+
+func has(obj []byte, key string) bool {
+	var span [1]jsonrpc.Span
+	return jsonrpc.Members(tool.OneOf(obj), []string{key}, span[:]) == nil && span[0].Found()
 }
 
 // TakesInterim reports whether the client understands results that are not the end.
@@ -90,7 +105,7 @@ func (c *Client) Do(ctx context.Context, s Server, r Request) (tool.Bytes, error
 		result, err := visit{c}.carry(ctx, s, r)
 		return result, toModern(err)
 	}
-	if c.Plain() {
+	if c.Plain() && !IsOfTask(r.Method, r.Params) {
 		return c.shared(ctx, s, r)
 	}
 	return c.legacy(ctx, s, r)
