@@ -39,6 +39,9 @@ type HTTPOptions struct {
 	// no compression, kept-alive connections, bounds for connecting but none for
 	// the answer, which is the context's.
 	Client *http.Client
+	// Wrap puts something between this package and the client of its own, such as a
+	// login. It may repeat a request that was refused, and no other. Not with Client.
+	Wrap func(http.RoundTripper) http.RoundTripper
 	// Handler takes what the server asks and notifies. Nil answers ping and
 	// refuses the rest.
 	Handler Handler
@@ -89,6 +92,9 @@ func newSender(o *HTTPOptions) (*sender, error) {
 	case c == nil:
 		s.own = newTransport()
 		s.roundTo = s.own.RoundTrip
+		if o.Wrap != nil {
+			s.roundTo = o.Wrap(s.own).RoundTrip
+		}
 	case c.Jar == nil && c.Timeout == 0 && c.Transport != nil:
 		s.roundTo = c.Transport.RoundTrip // Do would copy the headers once more
 	default:
