@@ -46,6 +46,15 @@ type Hit struct {
 // in it. One need per search finds more than several.
 func (s *Snapshot) Search(words string, limit int) []Hit {
 	query := queryTerms(words)
+	tallies := s.tally(query)
+	if tallies == nil {
+		return nil
+	}
+	return s.hits(tallies, query, limit)
+}
+
+// tally returns what each tool has of a search, or nil where there is nothing to find.
+func (s *Snapshot) tally(query []queryTerm) []tally {
 	if len(query) == 0 {
 		return nil
 	}
@@ -63,7 +72,7 @@ func (s *Snapshot) Search(words string, limit int) []Hit {
 	for i, q := range query {
 		s.addTerm(tallies, i, q.term, mean)
 	}
-	return s.hits(tallies, query, limit)
+	return tallies
 }
 
 // A tally is what one tool has of a search.

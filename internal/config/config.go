@@ -23,8 +23,6 @@
 // Package source parses a file into a tree of nodes that know their place. An
 // object reads the keys of one map, collects each mistake with its
 // place, and at the end names the keys that it does not know (object.go).
-// Sections that the rest of Tenon cannot enforce yet are refused, because a
-// guard that is ignored lets calls through (sections.go).
 //
 // Texts may hold ${env:NAME}; what comes from there, from the file .env, or
 // stands under `env:` and `headers:` is a secret. No text of this package,
@@ -109,6 +107,7 @@ type Config struct {
 	Policy       Policy `json:",omitzero"`
 	Skills       Skills `json:",omitzero"`
 	Auth         Auth   `json:",omitzero"`
+	Lazy         Lazy   `json:",omitzero"` // whether the list of tools is short
 
 	// Broken are the mistakes in server entries, by place.
 	Broken []Problem

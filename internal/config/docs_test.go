@@ -67,6 +67,7 @@ func TestManualKeys(t *testing.T) {
 		"Gateway":       "version: 1\ngateway: {" + unknown + "}\n",
 		"Secrets":       "version: 1\nsecrets: {file: x, " + unknown + "}\n",
 		"Redaction":     "version: 1\npolicy: {redact: {" + unknown + "}}\n",
+		"Lazy":          "version: 1\nlazy: {mode: on, " + unknown + "}\n",
 		"Store":         "version: 1\nstore: {" + unknown + "}\n",
 		"Skills":        "version: 1\nskills: {" + unknown + "}\n",
 		"Definitions":   "version: 1\npolicy: {definitions: {" + unknown + "}}\n",

@@ -46,8 +46,9 @@ func (s sections) read() {
 		g.policy(o)
 		g.skills(o)
 		g.auth(o)
+		s.lazy(o)
 	} else {
-		for _, key := range []string{"fail_silently", "strict", "gateway", "store", "secrets", "policy", "skills", "auth"} {
+		for _, key := range []string{"fail_silently", "strict", "gateway", "store", "secrets", "policy", "skills", "auth", "lazy"} {
 			if o.key(key) != nil {
 				o.fail(o.at(key), key+" is allowed in the main file alone", "move it to "+s.cfg.Path)
 			}
@@ -65,7 +66,6 @@ func (s sections) read() {
 	s.blacklist(o, "blacklist")
 	s.fallbacks(o)
 	s.contentRules(o)
-	s.refuseUnenforced(o)
 	o.refuse()
 }
 
@@ -114,29 +114,9 @@ func (s sections) entry(key, n *source.Node) *entry {
 	return e
 }
 
-// unenforced are the sections that nothing enforces yet, each with what it may
-// say without effect. A guard that is read and ignored lets calls through, so
-// anything else is refused. Whoever builds one removes its line.
-var unenforced = []struct {
-	key   string
-	inert func(*source.Node) bool
-}{
-	{"lazy", isOff},
-}
-
 // isOff tells whether a switch is off. YAML 1.1 reads off as false, 1.2 as text.
 func isOff(n *source.Node) bool {
 	return n.Kind == source.Null || n.Kind == source.Text && n.Text == "off" || n.Kind == source.Bool && n.Plain == "false"
-}
-
-func (s sections) refuseUnenforced(o *object) {
-	for _, u := range unenforced {
-		n := o.key(u.key)
-		if n == nil || u.inert(n) {
-			continue
-		}
-		o.fail(o.at(u.key), u.key+" is not enforced by this version", "remove it: a rule that is ignored would let calls through")
-	}
 }
 
 // gateway reads the section of that name.
