@@ -18,6 +18,7 @@ type Viewer struct {
 	Caller         tool.Caller
 	Session, Skill string
 	Mode           tool.Mode // a stricter one than their own
+	Lazy           LazyMode  // asks for a shorter list than the configuration says
 }
 
 func (s Viewer) subject() policy.Subject {
@@ -65,10 +66,10 @@ func (v view) facts(t *tool.Tool) policy.Facts {
 	return policy.Facts{Blacklisted: v.Blacklisted(t.ID), Stopped: v.stops.why(t.ID)}
 }
 
-// seen decides whether a tool may be seen. The gateway's own tool gives nothing that
-// its caller has not been given already.
+// seen decides whether a tool may be seen. The gateway's own tools give nothing that
+// their caller has not been given already, or may not see.
 func (s *scoped) seen(t *tool.Tool) *tool.Decision {
-	if t == s.long.tool {
+	if s.own.has(t) {
 		return &tool.Decision{Behavior: tool.Allow, ReasonType: policy.OK, Reason: "Allowed."}
 	}
 	return s.profile.Visible(t, s.facts(t))
@@ -76,7 +77,7 @@ func (s *scoped) seen(t *tool.Tool) *tool.Decision {
 
 // Find implements call.Catalog.
 func (s *scoped) Find(id tool.ID) (*tool.Tool, *tool.Decision) {
-	if own := s.long.tool; own.ID == id {
+	if own := s.own.of(id); own != nil {
 		return own, nil
 	}
 	t, ok := s.catalog.Snapshot().Find(id)
@@ -121,7 +122,7 @@ func (a authority) Decide(r *call.Request) *tool.Decision {
 		return &tool.Decision{Behavior: tool.Deny, ReasonType: policy.SkillList, Reason: "Nobody has decided on this caller."}
 	}
 	f := a.facts(r.Target)
-	if r.Target == a.long.tool {
+	if a.own.has(r.Target) {
 		if f.Stopped == "" {
 			return s.seen(r.Target)
 		}

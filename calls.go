@@ -25,7 +25,7 @@ func (g *Gateway) Call(ctx context.Context, c tool.Call) *tool.Result {
 	}
 	p := g.enter()
 	defer p.leave()
-	return p.run(ctx, c)
+	return p.run(ctx, view{g, p}.unfold(c))
 }
 
 // CallBatch carries out many calls and returns a result for each, in their order.
@@ -40,11 +40,12 @@ func (g *Gateway) Call(ctx context.Context, c tool.Call) *tool.Result {
 // returns. Once ctx has ended, the calls that have not begun are canceled.
 func (g *Gateway) CallBatch(ctx context.Context, calls []tool.Call) []*tool.Result {
 	calls = slices.Clone(calls)
-	for i := range calls {
-		calls[i].Caller.Via = cmp.Or(calls[i].Caller.Via, "go")
-	}
 	p := g.enter()
 	defer p.leave()
+	for i := range calls {
+		calls[i].Caller.Via = cmp.Or(calls[i].Caller.Via, "go")
+		calls[i] = view{g, p}.unfold(calls[i])
+	}
 	return p.batch(ctx, calls)
 }
 
@@ -106,8 +107,8 @@ func limits(cfg *config.Config) (admission.Limits, func(server string) admission
 
 // send carries a call to its server.
 func (v view) send(ctx context.Context, r *call.Request, params []byte) (tool.Bytes, error) {
-	if r.Target == v.long.tool {
-		return v.readResult(ctx, r, params)
+	if r.Target.Server == ownServer && v.own.has(r.Target) {
+		return v.sendOwn(ctx, r, params)
 	}
 	c := upstream.Call{
 		Params: params, Name: r.Target.Name, Task: r.Task,
@@ -163,7 +164,7 @@ func (v view) Await(ctx context.Context, server string) error {
 }
 
 func (v view) Find(id tool.ID) (*tool.Tool, *tool.Decision) {
-	if own := v.long.tool; own.ID == id {
+	if own := v.own.of(id); own != nil {
 		return own, nil
 	}
 	if v.Blacklisted(id) {
@@ -175,7 +176,7 @@ func (v view) Find(id tool.ID) (*tool.Tool, *tool.Decision) {
 
 func (v view) WithName(name string) []*tool.Tool {
 	tools := v.catalog.Snapshot().WithName(name)
-	if own := v.long.tool; own.Name == name {
+	if own := v.own.of(tool.ID{Server: ownServer, Name: name}); own != nil && own != v.own.execute {
 		tools = append(tools, own)
 	}
 	return tools

@@ -153,8 +153,10 @@ func (g *Gateway) Find(ctx context.Context, o FindOptions) ([]Match, error) {
 // changes, and equal offers are the same one.
 type Offer struct {
 	*look
-	own        *tool.Tool // reads long results
-	remembered string     // names of servers, each on a line
+	own        ownTools
+	remembered string // names of servers, each on a line
+	mode       LazyMode
+	lazy       bool
 }
 
 // Offer returns the offer as it is now, after waiting for servers, and fails, as
@@ -173,16 +175,23 @@ func (g *Gateway) Offered(s Viewer) (Offer, error) {
 	if err != nil {
 		return Offer{}, err
 	}
-	return Offer{sees.look(), g.long.tool, g.memory.recalledNames()}, nil
+	o := Offer{look: sees.look(), own: g.own, remembered: g.memory.recalledNames()}
+	o.mode, err = sees.lazyMode(s.Lazy)
+	o.lazy = o.mode == LazyOn || o.mode == LazyAuto && o.long
+	return o, err
 }
 
 // Named returns the server and the name of a tool with this flat name, whoever may
 // use it: the call of a tool that is not allowed is denied as such.
 func (g *Gateway) Named(flat string) (tool.ID, bool) {
-	if flat == g.long.tool.Name {
-		return g.long.tool.ID, true
+	return view{g, g.pool.Load()}.named(flat)
+}
+
+func (v view) named(flat string) (tool.ID, bool) {
+	if own := v.own.of(tool.ID{Server: ownServer, Name: flat}); own != nil {
+		return own.ID, true
 	}
-	t, ok := g.pool.Load().catalog.Snapshot().Alias(flat)
+	t, ok := v.catalog.Snapshot().Alias(flat)
 	if !ok {
 		return tool.ID{}, false
 	}
@@ -199,16 +208,23 @@ func (o Offer) Remembered() []string {
 }
 
 // All calls yield for each tool with its flat name, in the order of the
-// configuration, and at last for the one that reads long results, where there can
-// be any. It is a range function.
+// configuration, and at last for the gateway's own: where the offer is lazy those that
+// stand in place of the tools that are not pinned, and the one that reads long results
+// where there can be any. It is a range function.
 func (o Offer) All(yield func(name string, t *tool.Tool) bool) {
-	for _, t := range o.tools {
+	shown := o.tools
+	if o.lazy {
+		shown = o.pinned
+	}
+	for _, t := range shown {
 		if !yield(o.snap.AliasOf(t), t) {
 			return
 		}
 	}
-	if canCut(o.snap) {
-		yield(o.own.Name, o.own)
+	for _, t := range o.ownTools() {
+		if !yield(t.Name, t) {
+			return
+		}
 	}
 }
 
@@ -217,6 +233,9 @@ type look struct {
 	snap  *catalog.Snapshot
 	stops *[]Stop
 	tools []*tool.Tool
+
+	pinned []*tool.Tool // in lazy lists too
+	long   bool         // the list is long enough for lazy: auto
 }
 
 // looks are the looks of a pool that are the latest for each scope.
@@ -245,6 +264,7 @@ func (s *scoped) look() *look {
 	if i := slices.IndexFunc(l.tools, s.hides); i >= 0 {
 		l.tools = slices.DeleteFunc(slices.Clone(l.tools), s.hides)
 	}
+	s.measure(l)
 	s.latest[scope] = l
 	return l
 }

@@ -184,7 +184,7 @@ func (y Policy) Explain(ctx context.Context, c tool.Call) (*Explanation, error) 
 
 // known returns a tool of the pool, whoever asks.
 func (v view) known(id tool.ID) (*tool.Tool, bool) {
-	if own := v.long.tool; own.ID == id {
+	if own := v.own.of(id); own != nil {
 		return own, true
 	}
 	return v.catalog.Snapshot().Find(id)

@@ -111,9 +111,9 @@ func sameSafety(a, b *tool.Tool) bool {
 		x.Destructive == y.Destructive && x.RiskLevel == y.RiskLevel && x.Notification == y.Notification
 }
 
-// samePolicy reports whether two configurations decide alike on the same tools.
+// samePolicy reports whether two configurations show the same tools alike.
 func samePolicy(a, b *config.Config) bool {
-	return reflect.DeepEqual(a.Policy, b.Policy) && reflect.DeepEqual(a.Skills, b.Skills)
+	return reflect.DeepEqual(a.Policy, b.Policy) && reflect.DeepEqual(a.Skills, b.Skills) && reflect.DeepEqual(a.Lazy, b.Lazy)
 }
 
 // quotas returns the limits of what is used.

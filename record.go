@@ -78,7 +78,7 @@ func (v view) keep(r *call.Request, res *tool.Result) {
 	e := record.Entry{
 		ID: r.ID, Server: res.Server, Tool: res.Tool, Kind: res.Kind, Caller: r.Caller,
 		Session: r.Session, Task: r.Task, Skill: r.Skill, Started: r.Started, Elapsed: res.Elapsed,
-		Bytes: res.Raw.Len() + len(res.Message), Attempts: r.Attempts, Notes: res.Notes, Decision: r.Decision,
+		Bytes: res.Raw.Len() + len(res.Message), Attempts: r.Attempts, Notes: throughNote(r, res.Notes), Decision: r.Decision,
 	}
 	if res.Handle != nil {
 		e.Handle = res.Handle.ID

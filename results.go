@@ -23,7 +23,7 @@ import (
 	"github.com/tenon-mcp/tenon/tool"
 )
 
-// ownServer is the server that the gateway's own tool belongs to. It is no member
+// ownServer is the server that the gateway's own tools belong to. It is no member
 // of the pool: nothing runs, and nothing can fail.
 const ownServer = "tenon"
 
@@ -44,11 +44,8 @@ func ServeQuery(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, 
 	return query.Serve(ctx, stdin, stdout, stderr, exit)
 }
 
-// longResults are the results that were cut, and the tool that reads on in them.
-type longResults struct {
-	store *results.Store
-	tool  *tool.Tool
-}
+// longResults are the results that were cut.
+type longResults struct{ store *results.Store }
 
 func (l longResults) close() error {
 	if l.store == nil {
@@ -70,7 +67,7 @@ func openResults(cfg *config.Config, from Options, spawner *proc.Spawner) longRe
 			o.MaxBytes = memoryOnly
 		}
 	}
-	return longResults{results.New(o), ownTool()}
+	return longResults{results.New(o)}
 }
 
 // cacheDir returns the user's cache folder by the environment, or nothing.
@@ -144,21 +141,6 @@ const readDefinition = `{"name":"` + call.ReadTool + `","title":"Read a long res
 	`"jq":{"type":"string","description":"Query in jq, such as .items[3].name or [.items[] | select(.size > 100) | .name]."}` +
 	`},"required":["id"],"additionalProperties":false},` +
 	`"annotations":{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}}`
-
-// ownTool returns the tool that reads behind handles. It bounds its own answers,
-// so they never need a handle themselves.
-func ownTool() *tool.Tool {
-	t, err := catalog.Parse(json.RawMessage(readDefinition))
-	if err != nil {
-		panic("tenon: the definition of " + call.ReadTool + ": " + err.Error()) // a constant
-	}
-	t.Server = ownServer
-	t.Meta = tool.Meta{
-		Registered: true, ReadOnly: true, ConcurrencySafe: true, Idempotent: true,
-		SideEffect: tool.EffectNone, RiskLevel: tool.RiskLow, SearchHint: "handle",
-	}
-	return &t
-}
 
 // readArguments are the arguments of the tool.
 type readArguments struct {

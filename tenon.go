@@ -120,6 +120,7 @@ type Gateway struct {
 	stops   *Stops
 	access  *access.Access // so do callers
 	relay   *relay.Relay
+	own     ownTools
 	tasksAt tasks
 
 	pool      atomic.Pointer[pool] // the current one
@@ -181,6 +182,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	g.openStops(o)
 	g.memory.open(cfg, o, secrets)
 	g.long = openResults(cfg, o, g.spawner)
+	g.own = newOwnTools()
 	p, err := newPool(g, cfg, nil)
 	if err != nil {
 		return nil, errors.Join(err, g.Close())

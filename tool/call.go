@@ -46,6 +46,9 @@ type Call struct {
 type Caller struct {
 	Name string `json:"name,omitempty"`
 	Via  string `json:"via,omitempty"` // go, cli, rest, mcp
+	// Through is the gateway's own tool that the call was made with, if any; it is the
+	// gateway's to set.
+	Through string `json:"-"`
 	// Grant is what the caller's credential allows; nil is the local user, whom the
 	// configuration alone holds to something.
 	Grant *Grant `json:"-"`

@@ -40,12 +40,15 @@ func (f Found) Text() string {
 	if f.Question.Server != "" {
 		where = " on server " + shortQuote(f.Question.Server)
 	}
+	if len(f.Entries) == 0 && f.Question.Query == "" {
+		return "There are no tools" + where + "."
+	}
 	if len(f.Entries) == 0 {
 		fmt.Fprintf(&b, "None of %d tools%s fits %s. Try other words for the same need, or call %s without query for an overview.",
 			f.Of, where, strconv.Quote(clip(f.Question.Query, 200)), Search)
 		return b.String()
 	}
-	fmt.Fprintf(&b, "The best %d of %d tools%s:\n\n", len(f.Entries), f.Of, where)
+	fmt.Fprintf(&b, "%d of %d tools%s:\n\n", len(f.Entries), f.Of, where)
 	shown := writeEntries(&b, f.Entries)
 	b.WriteByte('\n')
 	if shown < len(f.Entries) {

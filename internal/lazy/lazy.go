@@ -49,7 +49,7 @@ func Definition(name string) json.RawMessage {
 const searchDefinition = `{"name":"` + Search + `","title":"Find tools",` +
 	`"description":"Finds tools that are not in this list, by words of what they do. Gives the name of each, what it does, and its parameters as name: type; ` +
 	`? stands behind those that may be left out. Search for one need at a time. The exact name of a tool gives its whole description and JSON schema; ` +
-	`no query gives an overview by server, or the tools of the server that is named. Call what was found with ` + Execute + `.",` +
+	`no query gives an overview by server, or the tools of a server that is named. Call what was found with ` + Execute + `.",` +
 	`"inputSchema":{"type":"object","properties":{` +
 	`"query":{"type":"string","maxLength":1000,"description":"Words of what is needed, such as: disk usage of a host. Or the exact name of a tool."},` +
 	`"server":{"type":"string","description":"Only tools of this server."},` +
@@ -156,13 +156,13 @@ func kindOf(raw json.RawMessage) string {
 type Question struct {
 	Query  string
 	Server string
-	Limit  int
+	Limit  int // 0 is as usual
 }
 
 // ParseSearch reads the arguments of Search. The error is a *tool.Error of kind
 // Invalid.
 func ParseSearch(args []byte) (Question, error) {
-	q := Question{Limit: DefaultLimit}
+	var q Question
 	if len(bytes.TrimSpace(args)) == 0 {
 		return q, nil
 	}
@@ -189,7 +189,7 @@ func ParseSearch(args []byte) (Question, error) {
 		}
 	}
 	q.Query, q.Server = strings.TrimSpace(q.Query), strings.TrimSpace(q.Server)
-	q.Limit = min(max(q.Limit, 1), MaxLimit)
+	q.Limit = min(max(q.Limit, 0), MaxLimit)
 	return q, nil
 }
 

@@ -154,11 +154,11 @@ func TestParseExecuteLarge(t *testing.T) {
 
 func TestParseSearch(t *testing.T) {
 	for in, want := range map[string]lazy.Question{
-		``:                             {Limit: 10},
-		`{}`:                           {Limit: 10},
+		``:                             {},
+		`{}`:                           {},
 		`{"query":" disk ","limit":3}`: {Query: "disk", Limit: 3},
 		`{"server":"a","limit":1000}`:  {Server: "a", Limit: 50},
-		`{"limit":-1,"query":null}`:    {Limit: 1},
+		`{"limit":-1,"query":null}`:    {},
 	} {
 		if got, err := lazy.ParseSearch([]byte(in)); err != nil || got != want {
 			t.Errorf("%s: got %+v, %v", in, got, err)
