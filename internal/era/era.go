@@ -177,6 +177,26 @@ func Supports(discover []byte) bool {
 	return json.Unmarshal(discover, &d) == nil && slices.Contains(d.Versions, ModernFirst)
 }
 
+// offered are the versions that a server says it speaks, in the error that refuses one.
+func offered(e *jsonrpc.Error) []string {
+	var d struct {
+		Supported []string `json:"supported"`
+	}
+	if e.Code != jsonrpc.CodeUnsupportedVersion || json.Unmarshal(e.Data, &d) != nil {
+		return nil
+	}
+	return d.Supported
+}
+
+// Offers reports whether an error that refuses a version offers the modern one.
+func Offers(e *jsonrpc.Error) bool { return slices.Contains(offered(e), ModernFirst) }
+
+// OffersLegacy reports whether an error that refuses a version offers none but those of
+// the legacy era.
+func OffersLegacy(e *jsonrpc.Error) bool {
+	return !Offers(e) && slices.ContainsFunc(offered(e), Known)
+}
+
 // IsModernError reports whether an error could only come from a modern server.
 func IsModernError(e *jsonrpc.Error) bool {
 	return e.Code == jsonrpc.CodeHeaderMismatch || e.Code == jsonrpc.CodeMissingCapability || e.Code == jsonrpc.CodeUnsupportedVersion

@@ -140,7 +140,12 @@ func (d *dialer) discovered(ctx context.Context, c wire.Client, result tool.Byte
 			era: era.Modern, version: era.ModernFirst, capabilities: h.Capabilities, meta: d.clientMeta(),
 		}, era.Modern, nil
 	}
-	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && era.IsModernError(e) {
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && era.IsModernError(e) && !era.OffersLegacy(e) {
+		if era.Offers(e) {
+			if result, err = d.discover(ctx, c); err == nil && era.Supports(result.Join()) {
+				return d.discovered(ctx, c, result, nil)
+			}
+		}
 		return peer{}, era.Unknown, fmt.Errorf("server/discover: %w", err)
 	}
 	if ctx.Err() != nil {

@@ -152,6 +152,7 @@ func openOwn(ctx context.Context, s *Server, g Greeting) (*link, error) {
 	switch {
 	case err == nil:
 		l.use.add(0)
+		l.awaitEar(ctx)
 		return l, nil
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -160,6 +161,26 @@ func openOwn(ctx context.Context, s *Server, g Greeting) (*link, error) {
 		return nil, ErrModernOnly
 	}
 	return nil, unavailable(s.o.Name, s.o.Mask(tool.Flatten(err)))
+}
+
+// earBound is how long a new link waits for the stream on which the server is heard: some
+// give it only with the first thing to say.
+const earBound = 100 * time.Millisecond
+
+// awaitEar waits until the server can be heard, so that nothing that it says because of
+// the first request is missed.
+func (l *link) awaitEar(ctx context.Context) {
+	c, ok := l.client.(interface{ Listening() <-chan struct{} })
+	if !ok {
+		return
+	}
+	t := time.NewTimer(earBound)
+	defer t.Stop()
+	select {
+	case <-c.Listening():
+	case <-t.C:
+	case <-ctx.Done():
+	}
 }
 
 // EraOf returns the era in which a server is spoken to, and starts it where that is not

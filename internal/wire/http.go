@@ -31,6 +31,8 @@ type HTTP struct {
 	bad   error // why s is missing
 	heads atomic.Pointer[heads]
 	hears sync.Once // the stream of what the server says by itself
+	// listens is closed once it is known whether there is such a stream.
+	listens chan struct{}
 }
 
 var _ Client = (*HTTP)(nil)
@@ -46,7 +48,7 @@ type heads struct {
 // with the URL is said by the first call. Close it after use.
 func NewHTTP(o HTTPOptions) *HTTP {
 	o.setDefaults()
-	h := &HTTP{o: o}
+	h := &HTTP{o: o, listens: make(chan struct{})}
 	h.init(&h.o, h.notifyServer)
 	h.peer.reply = h.postReply
 	h.s, h.bad = newSender(&o)
@@ -83,6 +85,10 @@ func (h *HTTP) setHeads(version, session string) {
 	n.post = h.s.template(http.MethodPost, set)
 	h.heads.Store(n)
 }
+
+// Listening is closed, after the handshake with a legacy server, once that has been
+// asked for a stream of what it says by itself, and has given one or not.
+func (h *HTTP) Listening() <-chan struct{} { return h.listens }
 
 // Done implements Client.
 func (h *HTTP) Done() <-chan struct{} { return h.done }
@@ -137,6 +143,9 @@ func (h *HTTP) Call(ctx context.Context, r *Request) (tool.Bytes, error) {
 	m, err := c.run(fctx)
 	if !c.draining {
 		defer f.cancel(nil)
+	}
+	if aside := f.aside.Load(); err != nil && aside != nil {
+		m, err = aside, nil
 	}
 	if err == nil {
 		return m.Value()

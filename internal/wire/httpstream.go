@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
@@ -234,8 +235,12 @@ func (h *HTTP) listen() {
 	ctx := h.session.ctx
 	events := newEventReader(nil, h.o.MaxMessage)
 	defer events.release()
+	var asked sync.Once
 	for try, opened := 0, false; ; try++ {
 		body, err := h.openStream(ctx, string(events.lastID))
+		if try == 0 && !opened {
+			asked.Do(func() { close(h.listens) })
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -272,7 +277,9 @@ func (h *HTTP) hear(events *eventReader, body io.ReadCloser) {
 		if err != nil {
 			return
 		}
-		_, _ = h.received(nil, &e) // an answer here is for nobody
+		if m, err := h.received(nil, &e); m != nil && err == nil {
+			h.answeredAside(m)
+		}
 	}
 }
 

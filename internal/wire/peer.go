@@ -2,8 +2,10 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
@@ -24,7 +26,8 @@ type flight struct {
 	progress func(tool.Bytes)
 	answer   chan *jsonrpc.Message // holds one; nil where the caller reads the answer itself
 	cancel   context.CancelCauseFunc
-	stop     func() bool // unties the flight from its caller's context
+	stop     func() bool                     // unties the flight from its caller's context
+	aside    atomic.Pointer[jsonrpc.Message] // the answer, where it came on another stream
 }
 
 // A peer is what the clients over HTTP have in common: the calls in flight, what
@@ -97,6 +100,23 @@ func (p *peer) take(id int64) *flight {
 	f := p.flights[id]
 	delete(p.flights, id)
 	return f
+}
+
+// errAside ends a call whose answer came on another stream.
+var errAside = errors.New("the answer came on another stream")
+
+// answeredAside takes an answer that came on a stream of no call: some servers send it
+// where the client listens.
+func (p *peer) answeredAside(m *jsonrpc.Message) {
+	id, ok := parseID(m.ID)
+	if !ok {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f := p.flights[id]; f != nil && f.answer == nil && f.aside.CompareAndSwap(nil, m) {
+		f.cancel(errAside)
+	}
 }
 
 // progressOf returns what takes the progress of a call in flight, or nil.
