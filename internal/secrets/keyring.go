@@ -67,3 +67,21 @@ func addHint(service, account string) string {
 	}
 	return fmt.Sprintf("secret-tool store --label=%s service %s username %s", service, service, account)
 }
+
+// Keep puts a secret into the keyring of the user, in place of one that is there.
+func Keep(service, account, value string) error {
+	answers := make(chan error, 1)
+	// Nobody waits for it after its time, as in Keyring.
+	new(sync.WaitGroup).Go(func() { answers <- keyring.Set(service, account, value) })
+	late := time.NewTimer(keyringWait)
+	defer late.Stop()
+	select {
+	case err := <-answers:
+		if err != nil {
+			return &Error{Text: "the keyring takes nothing: " + err.Error(), Hint: "unlock it, or keep the secret elsewhere", Err: err}
+		}
+		return nil
+	case <-late.C:
+		return &Error{Text: "the keyring did not answer within " + keyringWait.String(), Hint: "unlock it, or keep the secret elsewhere"}
+	}
+}
