@@ -17,7 +17,7 @@ import (
 
 // toolsCommand lists what the pool offers.
 func toolsCommand(a *app) *cobra.Command {
-	var server, format string
+	var server, format, lazy string
 	cmd := &cobra.Command{
 		Use:   "tools",
 		Short: "List what the pool offers",
@@ -25,10 +25,13 @@ func toolsCommand(a *app) *cobra.Command {
 			"its reason. Servers that are still starting are waited for, at most 15 s.\n\n" +
 			"Formats: table; prompt, for the system prompt of a model; mcp, openai, anthropic and gemini, the tools as a\n" +
 			"request to that API declares them.",
-		Example: "  tenon tools\n  tenon tools --server system --format openai\n  tenon tools --output json",
+		Example: "  tenon tools\n  tenon tools --server system --format openai\n  tenon tools --format openai --lazy\n  tenon tools --output json",
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkFormat(cmd, rest.Format(format), a.json()); err != nil {
+				return err
+			}
+			if err := checkLazy(cmd, lazy, rest.Format(format)); err != nil {
 				return err
 			}
 			ctx, cancel := a.bounded(cmd.Context())
@@ -38,14 +41,35 @@ func toolsCommand(a *app) *cobra.Command {
 				return err
 			}
 			defer p.Close()
-			return runTools(ctx, a, p, tenon.ListOptions{Viewer: a.scope(), Server: server}, rest.Format(format))
+			who := a.scope()
+			who.Lazy = tenon.LazyMode(lazy)
+			return runTools(ctx, a, p, tenon.ListOptions{Viewer: who, Server: server}, rest.Format(format))
 		},
 	}
 	cmd.Flags().StringVar(&server, "server", "", "only this server")
 	cmd.Flags().StringVar(&format, "format", "", "table, prompt, mcp, openai, anthropic or gemini")
+	cmd.Flags().StringVar(&lazy, "lazy", "", "two tools that find and call the others in place of the list: on, or auto where it is long")
+	cmd.Flags().Lookup("lazy").NoOptDefVal = string(tenon.LazyOn)
 	completeFlag(cmd, "server", func(cmd *cobra.Command) []string { return serverNames(a, cmd) })
 	completeFlag(cmd, "format", func(*cobra.Command) []string { return formatNames() })
 	return cmd
+}
+
+// checkLazy holds the form of the list against its format.
+func checkLazy(cmd *cobra.Command, lazy string, f rest.Format) error {
+	var modes []string
+	for _, m := range tenon.LazyModes() {
+		modes = append(modes, string(m))
+	}
+	switch {
+	case lazy == "":
+		return nil
+	case !slices.Contains(modes, lazy):
+		return unknown(cmd, "lazy", lazy, modes)
+	case f == "" || f == rest.Table:
+		return usage(cmd, "--lazy is for the lists of models: name a --format")
+	}
+	return nil
 }
 
 func formatNames() []string {

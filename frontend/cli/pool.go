@@ -54,6 +54,9 @@ func (p inPlace) Rendered(ctx context.Context, o tenon.ListOptions, f rest.Forma
 	if err != nil {
 		return nil, err
 	}
+	if o.Server != "" {
+		offer = offer.Direct()
+	}
 	return rest.Render(l, offer, f)
 }
 

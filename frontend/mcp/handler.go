@@ -22,6 +22,7 @@ type handler struct {
 	scope
 	shows   tenon.Window
 	session atomic.Pointer[tenon.Session] // of a client that has sent initialize
+	form    tenon.ListForm                // of its lists
 	// elicits is set where the client of the session can show a form to its person.
 	elicits atomic.Bool
 }

@@ -50,18 +50,42 @@ func (l *lists) of(offer tenon.Offer, server string) *list {
 }
 
 func (h *handler) tools(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message, modern bool) (tool.Bytes, *jsonrpc.Error) {
-	offer, err := h.gw.Offer(ctx, h.viewer(x, m.Params))
+	who := h.viewer(x, m.Params)
+	who.Lazy = lazyOf(x, m.Params)
+	offer, err := h.gw.Offer(ctx, who)
 	if e, ok := errors.AsType[*tool.Error](err); ok {
 		return nil, invalid(modern, "%s", e.Text)
 	}
 	if err != nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "canceled")
 	}
+	switch {
+	case h.server != "":
+		offer = offer.Direct() // it is this server that the client wants, as it is
+	case h.name != "":
+		offer = offer.Steady(&h.form)
+	}
 	l := h.lists.of(offer, h.server)
 	if modern {
 		return l.modern, nil
 	}
 	return l.legacy, nil
+}
+
+// lazyOf returns what a request says of the form of its list.
+func lazyOf(x *wire.Exchange, params tool.Bytes) tenon.LazyMode {
+	asked := header(x.Header, "X-Tenon-Lazy")
+	var span [1]jsonrpc.Span
+	if len(params) > 0 && jsonrpc.Members(params, []string{"_meta"}, span[:]) == nil && span[0].Found() {
+		meta := span[0].In(params)
+		span = [1]jsonrpc.Span{}
+		if jsonrpc.Members(meta, []string{"tenon/lazy"}, span[:]) == nil && span[0].Found() {
+			if said, ok := jsonrpc.String(span[0].In(meta).Join()); ok {
+				asked = said
+			}
+		}
+	}
+	return tenon.LazyMode(asked)
 }
 
 // render makes the list: each tool as its server sent it, but for its name.

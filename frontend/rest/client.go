@@ -113,6 +113,7 @@ func (c *Client) Rendered(ctx context.Context, o tenon.ListOptions, f Format) ([
 	q := scopeQuery(o.Viewer)
 	q.Set("server", o.Server)
 	q.Set("format", string(f))
+	q.Set("lazy", string(o.Lazy))
 	return c.do(ctx, http.MethodGet, "/tools?"+given(q).Encode(), nil)
 }
 

@@ -41,7 +41,7 @@ func Formats() []Format { return []Format{Table, Prompt, MCP, OpenAI, Anthropic,
 func Render(l tool.Listing, offer tenon.Offer, f Format) ([]byte, error) {
 	declare := declarations[f]
 	if f != Table {
-		l = withReader(l, offer)
+		l = withOwn(shown(l, offer), offer)
 	}
 	switch {
 	case f == Table:
@@ -75,20 +75,41 @@ func Render(l tool.Listing, offer tenon.Offer, f Format) ([]byte, error) {
 	return marshal(map[string]any{"tools": declared})
 }
 
-// withReader returns the listing with the tool that reads long results, where a
-// tool of the listing may give some. It belongs to no server of the pool.
-func withReader(l tool.Listing, offer tenon.Offer) tool.Listing {
+// shown returns the listing with the tools alone that the offer shows.
+func shown(l tool.Listing, offer tenon.Offer) tool.Listing {
+	if !offer.Lazy() {
+		return l
+	}
+	all := map[tool.ID]bool{}
+	for _, t := range offer.All {
+		all[t.ID] = true
+	}
+	out := tool.Listing{Servers: slices.Clone(l.Servers)}
+	for i, s := range out.Servers {
+		out.Servers[i].Tools = slices.DeleteFunc(slices.Clone(s.Tools), func(t tool.Tool) bool { return !all[t.ID] })
+	}
+	return out
+}
+
+// withOwn returns the listing with the gateway's own tools, which belong to no server of
+// the pool: those that stand in place of others, and the one that reads long results,
+// where a tool of the listing may give some.
+func withOwn(l tool.Listing, offer tenon.Offer) tool.Listing {
 	canCut := func(s tool.ServerTools) bool {
 		return slices.ContainsFunc(s.Tools, func(t tool.Tool) bool { return t.Meta.MaxResultChars != 0 })
 	}
-	if !slices.ContainsFunc(l.Servers, canCut) {
+	if !offer.Lazy() && !slices.ContainsFunc(l.Servers, canCut) {
 		return l
 	}
+	own := tool.ServerTools{State: tool.StateReady}
 	for name, t := range offer.All {
 		if name == t.Name { // all others have flat names
-			own := tool.ServerTools{Name: t.Server, State: tool.StateReady, Tools: []tool.Tool{*t}}
-			l.Servers = append(slices.Clip(l.Servers), own)
+			own.Name = t.Server
+			own.Tools = append(own.Tools, *t)
 		}
+	}
+	if len(own.Tools) > 0 {
+		l.Servers = append(slices.Clip(l.Servers), own)
 	}
 	return l
 }

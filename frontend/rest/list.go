@@ -40,11 +40,15 @@ func scopeOf(r *http.Request, q url.Values, caller tool.Caller) tenon.Viewer {
 }
 
 func (a *api) tools(r *http.Request, caller tool.Caller) (response, error) {
-	q, err := query(r, append([]string{"server", "format"}, scopeKeys...)...)
+	q, err := query(r, append([]string{"server", "format", "lazy"}, scopeKeys...)...)
 	if err != nil {
 		return response{}, err
 	}
 	scope := scopeOf(r, q, caller)
+	scope.Lazy = tenon.LazyMode(q.Get("lazy"))
+	if f := Format(q.Get("format")); scope.Lazy != "" && (f == "" || f == Table) {
+		return response{}, &Error{Text: "lazy: name a format for models too, such as format=openai", Kind: tool.Invalid}
+	}
 	listing, err := a.gw.Tools(r.Context(), tenon.ListOptions{Viewer: scope, Server: q.Get("server")})
 	if err != nil {
 		return response{}, err
@@ -56,6 +60,9 @@ func (a *api) tools(r *http.Request, caller tool.Caller) (response, error) {
 	offer, err := a.gw.Offered(scope)
 	if err != nil {
 		return response{}, err
+	}
+	if q.Get("server") != "" {
+		offer = offer.Direct()
 	}
 	body, err := Render(listing, offer, format)
 	if err != nil {
