@@ -142,7 +142,7 @@ func (f field) node() *node {
 }
 
 func (s Settings) put(data []byte, fields []field) ([]byte, error) {
-	if s.file.format == toml {
+	if s.file.format == tomlFile {
 		return putTOML(data, s.file.servers, EntryName, fields), nil
 	}
 	out, err := putJSON(data, s.file.servers, EntryName, fields)
@@ -156,8 +156,8 @@ func (s Settings) cut(data []byte, names []string) ([]byte, error) {
 	if len(names) == 0 {
 		return data, nil
 	}
-	if s.file.format == toml {
-		return cutTOML(s.Path, data, s.file.servers, names...)
+	if s.file.format == tomlFile {
+		return cutTOML(data, s.file.servers, names...)
 	}
 	return cutJSON(data, s.file.servers, names...)
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/tenon-mcp/tenon/internal/toml"
 )
 
 // quote writes a text as JSON does, which TOML and YAML read as well.
@@ -247,7 +249,7 @@ func cutMember(data []byte, open int, o *hujson.Object, i int) []span {
 	return append(edits, span{start, end, ""})
 }
 
-// putTOML appends a table.
+// putTOML appends a table. All its keys are ours, and need no quotes.
 func putTOML(data []byte, path []string, name string, fields []field) []byte {
 	eol := lineEnd(data)
 	var b strings.Builder
@@ -259,9 +261,9 @@ func putTOML(data []byte, path []string, name string, fields []field) []byte {
 	}
 	b.WriteString("[")
 	for _, key := range path {
-		b.WriteString(tomlKey(key) + ".")
+		b.WriteString(key + ".")
 	}
-	b.WriteString(tomlKey(name) + "]" + eol)
+	b.WriteString(name + "]" + eol)
 	for _, f := range fields {
 		value := ""
 		switch v := f.value.(type) {
@@ -274,31 +276,31 @@ func putTOML(data []byte, path []string, name string, fields []field) []byte {
 			}
 			value = "[" + strings.Join(items, ", ") + "]"
 		}
-		b.WriteString(tomlKey(f.key) + " = " + value + eol)
+		b.WriteString(f.key + " = " + value + eol)
 	}
 	return append(bytes.Clone(data), b.String()...)
 }
 
 // cutTOML removes tables, with the blank line before each. A table that stands in
 // the one line of another stays.
-func cutTOML(path string, data []byte, keys []string, names ...string) ([]byte, error) {
-	_, all, err := readTOML(path, blanked(data))
+func cutTOML(data []byte, keys []string, names ...string) ([]byte, error) {
+	_, all, err := toml.Parse(blanked(data))
 	if err != nil {
 		return nil, err
 	}
 	var edits []span
 	for _, s := range all {
 		n := len(keys)
-		if len(s.path) <= n || !slices.Equal(s.path[:n], keys) || !slices.Contains(names, s.path[n]) {
+		if len(s.Path) <= n || !slices.Equal(s.Path[:n], keys) || !slices.Contains(names, s.Path[n]) {
 			continue
 		}
-		start := s.start
-		if s.header {
+		start := s.Start
+		if s.Header {
 			if line := lineBefore(data, start); len(bytes.TrimSpace(data[line:start])) == 0 {
 				start = line
 			}
 		}
-		edits = append(edits, span{start, s.end, ""})
+		edits = append(edits, span{start, s.End, ""})
 	}
 	return apply(data, edits), nil
 }

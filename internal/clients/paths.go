@@ -26,7 +26,7 @@ type format int
 
 const (
 	jsonc format = iota // JSON, with comments and trailing commas where the client allows them
-	toml
+	tomlFile
 )
 
 // A file is one place of settings. Paths begin with ~ (the home folder), $CONFIG
@@ -79,8 +79,8 @@ var known = sync.OnceValue(func() []*Client {
 		{ // developers.openai.com/codex/mcp and its config reference
 			ID: "codex", Name: "Codex", entry: remote("url", false),
 			files: []file{
-				{scope: User, format: toml, servers: []string{"mcp_servers"}, paths: []string{"$CODEX_HOME/config.toml", "~/.codex/config.toml"}},
-				{scope: Project, format: toml, servers: []string{"mcp_servers"}, paths: []string{"./.codex/config.toml"}},
+				{scope: User, format: tomlFile, servers: []string{"mcp_servers"}, paths: []string{"$CODEX_HOME/config.toml", "~/.codex/config.toml"}},
+				{scope: Project, format: tomlFile, servers: []string{"mcp_servers"}, paths: []string{"./.codex/config.toml"}},
 			},
 		},
 		{ // zed.dev/docs/ai/mcp and zed.dev/docs/configuring-zed

@@ -76,7 +76,7 @@ func (s Settings) entriesOf(root, at *node) []Server {
 func File(w World, path string) (Settings, error) {
 	s := Settings{Scope: User, Path: path, world: w}
 	if strings.HasSuffix(strings.ToLower(path), ".toml") {
-		s.file = file{format: toml, servers: []string{"mcp_servers"}}
+		s.file = file{format: tomlFile, servers: []string{"mcp_servers"}}
 		return s, nil
 	}
 	_, root, existed, err := s.load()
@@ -125,7 +125,7 @@ func (s Settings) entry(p pair) Server {
 	if s.Client != nil {
 		r.t.dialect = s.Client.exprs
 	}
-	r.codex = s.file.format == toml
+	r.codex = s.file.format == tomlFile
 	if p.value.kind != table {
 		r.note("wants a map, and holds %s", p.value.kind)
 		return r.server

@@ -2,11 +2,14 @@ package clients
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/tenon-mcp/tenon/internal/toml"
 )
 
 // maxBytes bounds a file of settings. Claude Code keeps what it did in its own, so
@@ -109,7 +112,7 @@ func (f file) parse(path string, data []byte) (*node, error) {
 	if !utf8.Valid(data) {
 		return nil, &Error{Path: path, Text: "is not UTF-8 text"}
 	}
-	if f.format == toml {
+	if f.format == tomlFile {
 		return parseTOML(path, data)
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
@@ -129,10 +132,32 @@ func (f file) parse(path string, data []byte) (*node, error) {
 	return root, nil
 }
 
+func parseTOML(path string, data []byte) (*node, error) {
+	root, _, err := toml.Parse(data)
+	if e, ok := errors.AsType[*toml.Error](err); ok {
+		return nil, errorAt(path, data, e.Offset, "is not valid TOML: "+e.Text, mend)
+	}
+	return tomlNode(root), err
+}
+
+func tomlNode(t *toml.Node) *node {
+	kinds := map[toml.Kind]kind{toml.Text: text, toml.Bool: boolean, toml.Plain: number, toml.List: list, toml.Table: table}
+	n := &node{kind: kinds[t.Kind], text: t.Text, start: t.Start, end: t.End}
+	for _, item := range t.Items {
+		n.items = append(n.items, tomlNode(item))
+	}
+	for _, p := range t.Pairs {
+		n.pairs = append(n.pairs, pair{p.Key, p.At, tomlNode(p.Value)})
+	}
+	return n
+}
+
+const mend = "mend it, then try again; it was left as it is"
+
 // jsonError keeps the place and the message of the parser, but for the literal that
 // it quotes, which may be a secret.
 func jsonError(path string, data []byte, err error) error {
-	out := &Error{Path: path, Text: "is not valid JSON", Hint: "mend it, then try again; it was left as it is"}
+	out := &Error{Path: path, Text: "is not valid JSON", Hint: mend}
 	_, rest, ok := strings.Cut(err.Error(), "hujson: line ")
 	if !ok {
 		return out

@@ -1,29 +1,82 @@
-package clients
+// Package toml reads TOML 1.0 into trees whose nodes know their place, so that a
+// text can be edited without being written anew.
+//
+//	root, lines, err := toml.Parse([]byte("[servers.docs]\nurl = \"https://example.com\"\n"))
+//	url := root.Pairs[0].Value.Pairs[0].Value.Pairs[0].Value.Text
+//	start, end := lines[0].Start, lines[0].End // of the header, with its line end
+//
+// Strings of all four kinds, tables, dotted keys, lists and tables in one line are
+// read; numbers and times are kept as they are written. No error quotes a value,
+// which may be a secret.
+package toml
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-// A statement is one line of TOML, or the several that one value spans: the header
+const maxDepth = 200
+
+// A Kind is what a node holds.
+type Kind int
+
+// The kinds. Plain is a number or a time.
+const (
+	Text Kind = iota
+	Bool
+	Plain
+	List
+	Table
+)
+
+// A Node is a value with its place.
+type Node struct {
+	Kind       Kind
+	Text       string // of a text, without quotes; of others, as written
+	Items      []*Node
+	Pairs      []Pair
+	Start, End int // offsets
+}
+
+// A Pair is one key of a table and its value.
+type Pair struct {
+	Key   string
+	At    int // offset of the key
+	Value *Node
+}
+
+func (n *Node) field(key string) *Node {
+	for _, p := range n.Pairs {
+		if p.Key == key {
+			return p.Value
+		}
+	}
+	return nil
+}
+
+// An Error is a mistake with its place.
+type Error struct {
+	Offset int
+	Text   string
+}
+
+// Error implements error.
+func (e *Error) Error() string { return fmt.Sprintf("byte %d: %s", e.Offset, e.Text) }
+
+// A Statement is one line of TOML, or the several that one value spans: the header
 // of a table, or a key with its value.
-type statement struct {
-	path       []string
-	header     bool
-	start, end int // whole lines
+type Statement struct {
+	Path       []string
+	Header     bool
+	Start, End int // whole lines
 }
 
-// parseTOML reads TOML 1.0 into a tree: strings of all four kinds, tables, dotted
-// keys, lists and tables in a line. Numbers and times are kept as they are written.
-func parseTOML(path string, data []byte) (*node, error) {
-	root, _, err := readTOML(path, data)
-	return root, err
-}
-
-func readTOML(path string, data []byte) (root *node, all []statement, err error) {
-	p := &tomlReader{path: path, data: data, root: &node{kind: table, end: len(data)}, closed: make(map[*node]bool), headed: make(map[*node]bool)}
+// Parse reads a text. The error is an *Error.
+func Parse(data []byte) (root *Node, all []Statement, err error) {
+	p := &reader{data: data, root: &Node{Kind: Table, End: len(data)}, closed: make(map[*Node]bool), headed: make(map[*Node]bool)}
 	defer func() {
 		if fault := recover(); fault != nil {
 			e, ok := fault.(*Error)
@@ -37,37 +90,36 @@ func readTOML(path string, data []byte) (root *node, all []statement, err error)
 	return p.root, p.statements, nil
 }
 
-// A tomlReader stands at a place in a text. Its methods panic with an *Error, which
-// readTOML returns.
-type tomlReader struct {
-	path       string
+// A reader stands at a place in a text. Its methods panic with an *Error, which
+// Parse returns.
+type reader struct {
 	data       []byte
 	pos        int
-	root       *node
-	statements []statement
-	closed     map[*node]bool // written in one line, or by dotted keys: no header adds to it
-	headed     map[*node]bool // has had its header
+	root       *Node
+	statements []Statement
+	closed     map[*Node]bool // written in one line, or by dotted keys: no header adds to it
+	headed     map[*Node]bool // has had its header
 }
 
-func (p *tomlReader) fail(at int, message string) {
-	panic(errorAt(p.path, p.data, at, "is not valid TOML: "+message, "mend it, then try again; it was left as it is"))
+func (p *reader) fail(at int, message string) {
+	panic(&Error{min(at, len(p.data)), message})
 }
 
-func (p *tomlReader) peek() byte {
+func (p *reader) peek() byte {
 	if p.pos < len(p.data) {
 		return p.data[p.pos]
 	}
 	return 0
 }
 
-func (p *tomlReader) blanks() {
+func (p *reader) blanks() {
 	for p.peek() == ' ' || p.peek() == '\t' {
 		p.pos++
 	}
 }
 
 // gaps skips blanks, line ends and comments, within a list.
-func (p *tomlReader) gaps() {
+func (p *reader) gaps() {
 	for {
 		p.blanks()
 		switch p.peek() {
@@ -81,14 +133,14 @@ func (p *tomlReader) gaps() {
 	}
 }
 
-func (p *tomlReader) comment() {
+func (p *reader) comment() {
 	for p.pos < len(p.data) && p.data[p.pos] != '\n' {
 		p.pos++
 	}
 }
 
 // endLine wants nothing more on the line than a comment.
-func (p *tomlReader) endLine() {
+func (p *reader) endLine() {
 	p.blanks()
 	if p.peek() == '#' {
 		p.comment()
@@ -105,7 +157,7 @@ func (p *tomlReader) endLine() {
 	}
 }
 
-func (p *tomlReader) document() {
+func (p *reader) document() {
 	current, prefix := p.root, []string(nil)
 	for p.pos < len(p.data) {
 		start := p.pos
@@ -119,17 +171,17 @@ func (p *tomlReader) document() {
 			current, path = p.header()
 			prefix = path
 			p.endLine()
-			p.statements = append(p.statements, statement{path, true, start, p.pos})
+			p.statements = append(p.statements, Statement{path, true, start, p.pos})
 		default:
 			path := p.assign(current, 0)
 			p.endLine()
-			p.statements = append(p.statements, statement{slices.Concat(prefix, path), false, start, p.pos})
+			p.statements = append(p.statements, Statement{slices.Concat(prefix, path), false, start, p.pos})
 		}
 	}
 }
 
 // header reads [a.b] or [[a.b]] and returns its table.
-func (p *tomlReader) header() (*node, []string) {
+func (p *reader) header() (*Node, []string) {
 	at := p.pos
 	p.pos++
 	many := p.peek() == '['
@@ -152,21 +204,21 @@ func (p *tomlReader) header() (*node, []string) {
 	old := parent.field(last)
 	if many {
 		if old == nil {
-			old = &node{kind: list, start: at}
-			parent.pairs = append(parent.pairs, pair{last, place, old})
+			old = &Node{Kind: List, Start: at}
+			parent.Pairs = append(parent.Pairs, Pair{last, place, old})
 		}
-		if old.kind != list || p.closed[old] {
+		if old.Kind != List || p.closed[old] {
 			p.fail(place, "is no list of tables")
 		}
-		t := &node{kind: table, start: at}
-		old.items = append(old.items, t)
+		t := &Node{Kind: Table, Start: at}
+		old.Items = append(old.Items, t)
 		return t, path
 	}
 	if old == nil {
-		old = &node{kind: table, start: at}
-		parent.pairs = append(parent.pairs, pair{last, place, old})
+		old = &Node{Kind: Table, Start: at}
+		parent.Pairs = append(parent.Pairs, Pair{last, place, old})
 	}
-	if old.kind != table || p.closed[old] || p.headed[old] {
+	if old.Kind != Table || p.closed[old] || p.headed[old] {
 		p.fail(place, "is defined twice")
 	}
 	p.headed[old] = true
@@ -174,23 +226,23 @@ func (p *tomlReader) header() (*node, []string) {
 }
 
 // step goes into a table on the way of a header.
-func (p *tomlReader) step(parent *node, key string, place int) *node {
+func (p *reader) step(parent *Node, key string, place int) *Node {
 	next := parent.field(key)
 	switch {
 	case next == nil:
-		next = &node{kind: table, start: place}
-		parent.pairs = append(parent.pairs, pair{key, place, next})
-	case next.kind == list && len(next.items) > 0 && !p.closed[next]:
-		next = next.items[len(next.items)-1]
+		next = &Node{Kind: Table, Start: place}
+		parent.Pairs = append(parent.Pairs, Pair{key, place, next})
+	case next.Kind == List && len(next.Items) > 0 && !p.closed[next]:
+		next = next.Items[len(next.Items)-1]
 	}
-	if next.kind != table || p.closed[next] {
+	if next.Kind != Table || p.closed[next] {
 		p.fail(place, "is no table that can be added to")
 	}
 	return next
 }
 
 // assign reads KEY = VALUE into a table.
-func (p *tomlReader) assign(to *node, depth int) []string {
+func (p *reader) assign(to *Node, depth int) []string {
 	path, places := p.keys()
 	if p.peek() != '=' {
 		p.fail(p.pos, "wants =")
@@ -200,9 +252,9 @@ func (p *tomlReader) assign(to *node, depth int) []string {
 	for i, key := range path[:len(path)-1] {
 		next := to.field(key)
 		if next == nil {
-			next = &node{kind: table, start: places[i]}
-			to.pairs = append(to.pairs, pair{key, places[i], next})
-		} else if next.kind != table || p.closed[next] || p.headed[next] {
+			next = &Node{Kind: Table, Start: places[i]}
+			to.Pairs = append(to.Pairs, Pair{key, places[i], next})
+		} else if next.Kind != Table || p.closed[next] || p.headed[next] {
 			p.fail(places[i], "is defined twice")
 		}
 		to = next
@@ -212,12 +264,12 @@ func (p *tomlReader) assign(to *node, depth int) []string {
 		p.fail(places[len(places)-1], "is defined twice")
 	}
 	value := p.value(depth)
-	to.pairs = append(to.pairs, pair{last, places[len(places)-1], value})
+	to.Pairs = append(to.Pairs, Pair{last, places[len(places)-1], value})
 	return path
 }
 
 // keys reads a key with its dots, and the blanks behind it.
-func (p *tomlReader) keys() (path []string, places []int) {
+func (p *reader) keys() (path []string, places []int) {
 	for {
 		at := p.pos
 		var key string
@@ -246,14 +298,14 @@ func isBareKey(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
 }
 
-func (p *tomlReader) value(depth int) *node {
-	n := &node{start: p.pos}
+func (p *reader) value(depth int) *Node {
+	n := &Node{Start: p.pos}
 	if depth > maxDepth {
 		p.fail(p.pos, "is nested too deep")
 	}
 	switch p.peek() {
 	case '"', '\'':
-		n.kind, n.text = text, p.quoted(true)
+		n.Kind, n.Text = Text, p.quoted(true)
 	case '[':
 		p.list(n, depth)
 	case '{':
@@ -262,23 +314,23 @@ func (p *tomlReader) value(depth int) *node {
 		for p.pos < len(p.data) && !strings.ContainsRune(",]}#\r\n", rune(p.data[p.pos])) {
 			p.pos++
 		}
-		n.text = strings.TrimRight(string(p.data[n.start:p.pos]), " \t")
-		p.pos = n.start + len(n.text)
+		n.Text = strings.TrimRight(string(p.data[n.Start:p.pos]), " \t")
+		p.pos = n.Start + len(n.Text)
 		switch {
-		case n.text == "true" || n.text == "false":
-			n.kind = boolean
-		case isPlainTOML(n.text):
-			n.kind = number
+		case n.Text == "true" || n.Text == "false":
+			n.Kind = Bool
+		case isPlain(n.Text):
+			n.Kind = Plain
 		default:
-			p.fail(n.start, "wants a value") // which is not quoted: it may be a secret without its quotes
+			p.fail(n.Start, "wants a value") // which is not quoted: it may be a secret without its quotes
 		}
 	}
-	n.end = p.pos
+	n.End = p.pos
 	return n
 }
 
-// isPlainTOML tells whether a text has the look of a number or a time.
-func isPlainTOML(s string) bool {
+// isPlain tells whether a text has the look of a number or a time.
+func isPlain(s string) bool {
 	bare := strings.TrimLeft(s, "+-")
 	if bare == "inf" || bare == "nan" {
 		return true
@@ -289,15 +341,15 @@ func isPlainTOML(s string) bool {
 	return strings.Trim(bare, "0123456789abcdefABCDEFxoXO_.+-:TZtz eE") == ""
 }
 
-func (p *tomlReader) list(n *node, depth int) {
-	n.kind = list
+func (p *reader) list(n *Node, depth int) {
+	n.Kind = List
 	p.closed[n] = true
 	p.pos++
 	for p.gaps(); p.peek() != ']'; p.gaps() {
 		if p.pos >= len(p.data) {
-			p.fail(n.start, "has a list without its end")
+			p.fail(n.Start, "has a list without its end")
 		}
-		n.items = append(n.items, p.value(depth+1))
+		n.Items = append(n.Items, p.value(depth+1))
 		p.gaps()
 		if p.peek() == ',' {
 			p.pos++
@@ -308,8 +360,8 @@ func (p *tomlReader) list(n *node, depth int) {
 	p.pos++
 }
 
-func (p *tomlReader) table(n *node, depth int) {
-	n.kind = table
+func (p *reader) table(n *Node, depth int) {
+	n.Kind = Table
 	p.pos++
 	p.blanks()
 	for p.peek() != '}' {
@@ -332,7 +384,7 @@ func (p *tomlReader) table(n *node, depth int) {
 }
 
 // quoted reads a string; with long, one in three quotes as well.
-func (p *tomlReader) quoted(long bool) string {
+func (p *reader) quoted(long bool) string {
 	at, q := p.pos, p.data[p.pos]
 	fence := strings.Repeat(string(rune(q)), 3)
 	many := long && strings.HasPrefix(string(p.data[p.pos:min(p.pos+3, len(p.data))]), fence)
@@ -373,7 +425,7 @@ func (p *tomlReader) quoted(long bool) string {
 	}
 }
 
-func (p *tomlReader) escape(b *strings.Builder, many bool) {
+func (p *reader) escape(b *strings.Builder, many bool) {
 	at := p.pos
 	p.pos++
 	c := p.peek()
@@ -402,17 +454,4 @@ func (p *tomlReader) escape(b *strings.Builder, many bool) {
 		}
 	}
 	p.fail(at, "has an unknown escape")
-}
-
-// tomlKey writes a key.
-func tomlKey(key string) string {
-	for i := range len(key) {
-		if !isBareKey(key[i]) {
-			return quote(key)
-		}
-	}
-	if key == "" {
-		return `""`
-	}
-	return key
 }
