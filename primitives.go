@@ -210,7 +210,7 @@ func (s *Session) Listen(ctx context.Context, uris []string, tell func(method st
 	session := s.g.NewSession(o)
 	for _, uri := range uris {
 		params := append(jsonrpc.Quote([]byte(`{"uri":`), uri), '}')
-		if _, e := session.Request(ctx, PeerRequest{Method: "resources/subscribe", Params: params}); e != nil {
+		if _, e := session.Request(ctx, PeerRequest{Viewer: s.o.Viewer, Method: "resources/subscribe", Params: params}); e != nil {
 			session.Close()
 			return nil, e
 		}

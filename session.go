@@ -106,6 +106,7 @@ func (s *Session) Notify(ctx context.Context, method string, params []byte) {
 
 // A PeerRequest is a request of an MCP client that is no call of a tool.
 type PeerRequest struct {
+	Viewer   Viewer // as whom the client looks at the pool with this one
 	Method   string
 	Params   []byte
 	Peer     tool.Peer // the way back beside the answer
@@ -125,7 +126,7 @@ func (s *Session) Request(ctx context.Context, r PeerRequest) (tool.Bytes, *json
 	limit := max(p.cfg.Gateway.MaxCallTimeout, p.cfg.Gateway.CallTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, &tool.Error{Kind: tool.Timeout, Text: fmt.Sprintf("%s was not answered within %s", r.Method, limit)})
 	defer cancel()
-	result, err := s.route(ctx, v, relay.Request(r))
+	result, err := s.route(ctx, v, r.Viewer, relay.Request{Method: r.Method, Params: r.Params, Peer: r.Peer, Progress: r.Progress})
 	if err != nil {
 		return nil, v.errorFor(r.Method, err)
 	}
@@ -156,8 +157,8 @@ func unknownThere(status int) bool {
 }
 
 // route finds the server of a request.
-func (s *Session) route(ctx context.Context, v view, r relay.Request) (tool.Bytes, error) {
-	sees, err := v.as(s.o.subject())
+func (s *Session) route(ctx context.Context, v view, as Viewer, r relay.Request) (tool.Bytes, error) {
+	sees, err := v.as(as.subject())
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func (h *handler) relay(ctx context.Context, x *wire.Exchange, m *jsonrpc.Messag
 	if session == nil {
 		session = h.begin(x, m.Params, nil, nil)
 	}
-	return session.Request(ctx, peerRequest(x, m))
+	return session.Request(ctx, h.peerRequest(x, m))
 }
 
 // begin begins the session of a legacy client. The first one counts.
@@ -59,8 +59,8 @@ func (h *handler) begin(x *wire.Exchange, params tool.Bytes, capabilities, info 
 	return h.session.Load()
 }
 
-func peerRequest(x *wire.Exchange, m *jsonrpc.Message) tenon.PeerRequest {
-	r := tenon.PeerRequest{Method: m.Method, Params: m.Params.Join(), Peer: x}
+func (h *handler) peerRequest(x *wire.Exchange, m *jsonrpc.Message) tenon.PeerRequest {
+	r := tenon.PeerRequest{Viewer: h.viewer(x, m.Params), Method: m.Method, Params: m.Params.Join(), Peer: x}
 	if token := tokenOf(m.Params); token != nil {
 		r.Progress = func(params tool.Bytes) {
 			own, err := jsonrpc.Edit(params.Join(), jsonrpc.Field{Key: "progressToken", Value: token})
@@ -123,7 +123,7 @@ func (h *handler) relayModern(ctx context.Context, x *wire.Exchange, m *jsonrpc.
 		}
 		o.Responses = spans[1].In(m.Params).Join()
 	}
-	result, e := h.gw.NewSession(o).Request(ctx, peerRequest(x, m))
+	result, e := h.gw.NewSession(o).Request(ctx, h.peerRequest(x, m))
 	if e != nil {
 		answer := *e
 		answer.Status = cmp.Or(e.Status, statusOf(e.Code, true))

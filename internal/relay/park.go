@@ -95,6 +95,10 @@ func (w *waiting) wait(ctx context.Context) (tool.Bytes, error) {
 	case <-time.After(gatherGrace):
 	case <-w.done:
 		return w.result, w.err
+	case <-ctx.Done():
+		w.cancel(context.Cause(ctx))
+		<-w.done
+		return nil, context.Cause(ctx)
 	}
 	return w.leave()
 }
