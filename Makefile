@@ -70,6 +70,11 @@ faults: ## Print what a caller gets of each fault of a server, and how soon
 	@set -o pipefail; $(GO) test ./internal/faults -run TestMatrix -count=1 -v -parallel 2 | \
 	  awk '/^ *fault +transport/,/side by side/ { sub(/^        /, ""); print } /_test.go:[0-9]+: ./ || /^(FAIL|ok)/'
 
+.PHONY: conformance
+conformance: ## Run the official conformance suite through the gateway
+	@tools/npm.sh conformance
+	@$(GO) run ./internal/conformance/suite -v
+
 .PHONY: clean
 clean: ## Remove everything that make fetched or built
 	rm -rf .cache dist

@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# Installs the tool servers from npm that the tests run against into
-# .cache/npm, exactly as testdata/npm/package-lock.json says. It does nothing
-# when that lock is already installed. Prints the reason and exits with 3 when
-# Node.js is missing and may not be installed.
+# Installs the packages of a folder of testdata into .cache, exactly as its lock
+# file says: "npm" (the tool servers that the tests run against) when none is
+# named, or "conformance". It does nothing when that lock is already installed.
+# Prints the reason and exits with 3 when Node.js is missing and may not be
+# installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-lock=testdata/npm
-into=${TENON_TEST_NPM:-.cache/npm}
+set=${1:-npm}
+lock=testdata/$set
+into=.cache/$set
+[ "$set" != npm ] || into=${TENON_TEST_NPM:-$into}
 stamp=$into/.installed
 
 hash=$(cat $lock/package.json $lock/package-lock.json $lock/.npmrc | cksum)
@@ -35,4 +38,4 @@ mkdir -p "$into"
 cp $lock/package.json $lock/package-lock.json $lock/.npmrc "$into"
 (cd "$into" && npm ci --no-progress --loglevel=error >&2)
 echo "$hash" >"$stamp"
-echo "npm tool servers: installed $(ls "$into"/node_modules/@modelcontextprotocol | tr '\n' ' ')" >&2
+echo "npm packages of $lock: installed $(ls "$into"/node_modules/@modelcontextprotocol | tr '\n' ' ')" >&2
