@@ -1,4 +1,4 @@
-// Package toml reads TOML 1.0 into trees whose nodes know their place, so that a
+// Package toml reads TOML 1.0 and 1.1 into trees whose nodes know their place, so that a
 // text can be edited without being written anew.
 //
 //	root, lines, err := toml.Parse([]byte("[servers.docs]\nurl = \"https://example.com\"\n"))
@@ -338,7 +338,10 @@ func isPlain(s string) bool {
 	if bare == "" || bare[0] < '0' || bare[0] > '9' {
 		return false
 	}
-	return strings.Trim(bare, "0123456789abcdefABCDEFxoXO_.+-:TZtz eE") == ""
+	if date, time, ok := strings.Cut(bare, " "); ok { // the two of a time may have a space between
+		return len(date) == len("2006-01-02") && date[4] == '-' && isPlain(time)
+	}
+	return strings.Trim(bare, "0123456789abcdefABCDEFxoXO_.+-:TZtz") == ""
 }
 
 func (p *reader) list(n *Node, depth int) {
@@ -363,19 +366,15 @@ func (p *reader) list(n *Node, depth int) {
 func (p *reader) table(n *Node, depth int) {
 	n.Kind = Table
 	p.pos++
-	p.blanks()
-	for p.peek() != '}' {
+	for p.gaps(); p.peek() != '}'; p.gaps() {
+		if p.pos >= len(p.data) {
+			p.fail(n.Start, "has a table without its end")
+		}
 		p.assign(n, depth+1)
-		p.blanks()
-		switch p.peek() {
-		case ',':
+		p.gaps()
+		if p.peek() == ',' {
 			p.pos++
-			p.blanks()
-			if p.peek() == '}' {
-				p.fail(p.pos, "wants a key")
-			}
-		case '}':
-		default:
+		} else if p.peek() != '}' {
 			p.fail(p.pos, "wants , or }")
 		}
 	}
@@ -430,12 +429,11 @@ func (p *reader) escape(b *strings.Builder, many bool) {
 	p.pos++
 	c := p.peek()
 	p.pos++
-	if i := strings.IndexByte(`btnfr"\`, c); i >= 0 && c != 0 {
-		b.WriteByte("\b\t\n\f\r\"\\"[i])
+	if i := strings.IndexByte(`btnfre"\`, c); i >= 0 && c != 0 {
+		b.WriteByte("\b\t\n\f\r\x1b\"\\"[i])
 		return
 	}
-	if c == 'u' || c == 'U' {
-		size := map[byte]int{'u': 4, 'U': 8}[c]
+	if size := map[byte]int{'x': 2, 'u': 4, 'U': 8}[c]; size > 0 {
 		digits := string(p.data[min(p.pos, len(p.data)):min(p.pos+size, len(p.data))])
 		if r, err := strconv.ParseUint(digits, 16, 32); err == nil && len(digits) == size && utf8.ValidRune(rune(r)) {
 			b.WriteRune(rune(r))
