@@ -128,7 +128,7 @@ func (s *Session) Request(ctx context.Context, r PeerRequest) (tool.Bytes, *json
 	defer cancel()
 	result, err := s.route(ctx, v, r.Viewer, relay.Request{Method: r.Method, Params: r.Params, Peer: r.Peer, Progress: r.Progress})
 	if err != nil {
-		return nil, v.errorFor(r.Method, err)
+		return nil, clientError(v, r.Method, err)
 	}
 	if p.cfg.Policy.Redact.Results {
 		result, _ = s.g.secrets.Result(result)
@@ -136,8 +136,8 @@ func (s *Session) Request(ctx context.Context, r PeerRequest) (tool.Bytes, *json
 	return result, nil
 }
 
-// errorFor returns an error as a client may see it.
-func (v view) errorFor(method string, err error) *jsonrpc.Error {
+// clientError returns an error as a client may see it.
+func clientError(v view, method string, err error) *jsonrpc.Error {
 	if lost, ok := errors.AsType[*upstream.LostError](err); ok && unknownThere(lost.HTTPStatus()) {
 		return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is refused: %s", method, v.secrets.Text(err.Error()))
 	}
