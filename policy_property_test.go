@@ -223,7 +223,9 @@ func (p *paths) calls(args json.RawMessage, name string) {
 		c := p.call
 		c.Server, c.Tool, c.Arguments, c.Timeout = spelled[0], spelled[1], args, asked
 		res := p.g.Call(p.Context(), c)
-		p.mayRun(c, p.count.since())
+		ran := p.count.since()
+		p.mayRun(c, ran)
+		p.sameByName(c, res, ran)
 		if id, ok := p.g.Named(c.Tool); ok {
 			c.Server, c.Tool = id.Server, id.Name
 		}
@@ -235,6 +237,38 @@ func (p *paths) calls(args json.RawMessage, name string) {
 		if res.Kind != tool.Denied {
 			p.Errorf("the call of %s, which is not listed, ends with %q: %s", name, res.Kind, res.Text())
 		}
+	}
+}
+
+// sameByName makes the call by the tool that calls others, in both of its spellings, and
+// holds what comes of it against what came of the call itself.
+func (p *paths) sameByName(c tool.Call, direct *tool.Result, ran []run) {
+	if strings.Contains(c.Tool, "__") {
+		return // a flat name is taken apart here, and by front ends elsewhere
+	}
+	name := c.Tool
+	if c.Server != "" {
+		name = c.Server + "__" + c.Tool
+	}
+	wish := map[string]any{"tool_name": name}
+	if len(c.Arguments) > 0 {
+		wish["arguments"] = c.Arguments
+		if len(name)%2 == 0 {
+			delete(wish, "arguments")
+			wish["arguments_json"] = string(c.Arguments)
+		}
+	}
+	raw, err := json.Marshal(wish)
+	if err != nil {
+		p.Fatal(err)
+	}
+	by := c
+	by.Server, by.Tool, by.Arguments = "", "mcp_execute_tool", raw
+	res := p.g.Call(p.Context(), by)
+	again := p.count.since()
+	if res.Kind != direct.Kind || res.Server != direct.Server || res.Tool != direct.Tool || fmt.Sprint(again) != fmt.Sprint(ran) {
+		p.Errorf("%s/%s with %s: the call is %q by %s/%s and runs %s; by mcp_execute_tool %q by %s/%s, and runs %s\n%s\n%s",
+			c.Server, c.Tool, c.Arguments, direct.Kind, direct.Server, direct.Tool, ran, res.Kind, res.Server, res.Tool, again, direct.Text(), res.Text())
 	}
 }
 
