@@ -28,7 +28,7 @@ type Stop struct {
 	Since  time.Time `json:"since"`
 }
 
-func (s Stop) id() tool.ID { return tool.ID{Server: s.Server, Name: s.Tool} }
+func (s *Stop) id() tool.ID { return tool.ID{Server: s.Server, Name: s.Tool} }
 
 // maxStops bounds how many stops there are: to stop more, stop all.
 const maxStops = 1000
