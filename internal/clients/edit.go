@@ -80,7 +80,7 @@ func putJSON(data []byte, path []string, name string, fields []field) ([]byte, e
 		body := member{indent: unit, unit: unit, eol: eol, wide: true}.nest(path, name, fields)
 		return []byte(head + "{" + eol + unit + body + eol + "}" + eol), nil
 	}
-	root, err := hujson.Parse(blanked(data))
+	root, err := parseJSON(data)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func cutJSON(data []byte, path []string, names ...string) ([]byte, error) {
 	}
 	for _, name := range names {
 		for {
-			root, err := hujson.Parse(blanked(data))
+			root, err := parseJSON(data)
 			if err != nil {
 				return nil, err
 			}

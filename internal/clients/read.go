@@ -136,6 +136,10 @@ func (s Settings) entry(p pair) Server {
 	r.times()
 	r.rest()
 	r.server.Notes = append(r.server.Notes, r.t.notes...)
+	if cwd := r.server.Cwd; cwd != "" && !s.world.isAbs(cwd) && !strings.HasPrefix(cwd, "${") {
+		r.server.Cwd = s.world.join(s.world.Project, strings.TrimPrefix(cwd, "./"))
+		r.note("cwd %s is taken as that of this folder", cwd)
+	}
 	if s.Scope == Project && r.server.Cwd == "" && r.server.Command != "" {
 		r.server.Cwd = s.world.Project // where the client starts it
 	}

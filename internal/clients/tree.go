@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -118,7 +119,7 @@ func (f file) parse(path string, data []byte) (*node, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, nil
 	}
-	value, err := hujson.Parse(bytes.Clone(data))
+	value, err := parseJSON(data)
 	if err != nil {
 		return nil, jsonError(path, data, err)
 	}
@@ -130,6 +131,12 @@ func (f file) parse(path string, data []byte) (*node, error) {
 		return nil, errorAt(path, data, root.start, "wants a map, and holds "+root.kind.String(), "")
 	}
 	return root, nil
+}
+
+// parseJSON reads JSON with comments. A comment may end with the text, which the
+// parser does not allow.
+func parseJSON(data []byte) (hujson.Value, error) {
+	return hujson.Parse(slices.Concat(blanked(data), []byte("\n")))
 }
 
 func parseTOML(path string, data []byte) (*node, error) {

@@ -296,7 +296,7 @@ func sameYAML(a, b *source.Node) bool {
 	return true
 }
 
-var emptyMap = regexp.MustCompile(`^(\s*servers\s*:)\s*(\{\s*\}|~|null)?(\s*(#.*)?)$`)
+var emptyMap = regexp.MustCompile(`^(\s*servers\s*:)\s*(\{\s*\}|~|null)?\s*(#.*)?$`)
 
 func (y *yamlFile) insert(text, eol string) ([]byte, error) {
 	data := y.data
@@ -321,7 +321,10 @@ func (y *yamlFile) insert(text, eol string) ([]byte, error) {
 		if m == nil {
 			return nil, y.fail("servers is empty in a way that cannot be added to", "write servers: {}")
 		}
-		lines[first-1] = m[1] + m[3] + eol
+		lines[first-1] = m[1] + eol
+		if m[3] != "" {
+			lines[first-1] = m[1] + " " + m[3] + eol
+		}
 		return []byte(strings.Join(slices.Insert(lines, first, text), "")), nil
 	}
 	if y.servers.Value.Pairs[0].Key.Line == y.servers.Key.Line {
