@@ -234,6 +234,13 @@ func (p *paths) calls(args json.RawMessage, name string) {
 		if spelled != [2]string{"go", name} || p.explain(name, nil).Listed {
 			continue
 		}
+		for range 5 { // five milliseconds may be too few to say so
+			if res.Kind == tool.Denied {
+				break
+			}
+			res = p.g.Call(p.Context(), c)
+			p.mayRun(c, p.count.since())
+		}
 		if res.Kind != tool.Denied {
 			p.Errorf("the call of %s, which is not listed, ends with %q: %s", name, res.Kind, res.Text())
 		}
