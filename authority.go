@@ -99,7 +99,11 @@ func (s *scoped) WithName(name string) []*tool.Tool {
 }
 
 // hides reports whether a tool is kept from these callers.
-func (s *scoped) hides(t *tool.Tool) bool { return s.seen(t).Behavior == tool.Deny }
+func (s *scoped) hides(t *tool.Tool) bool { return t.Needs != "" || s.denies(t) }
+
+// denies reports whether these callers may not use a tool, whatever their client can
+// do.
+func (s *scoped) denies(t *tool.Tool) bool { return s.seen(t).Behavior == tool.Deny }
 
 // nearest is how many near names are looked through for those that may be seen.
 const nearest = 50

@@ -261,8 +261,8 @@ func (s *scoped) look() *look {
 		s.latest = map[*policy.Scope]*look{}
 	}
 	l := &look{snap: snap, stops: stops, tools: snap.Tools()}
-	if i := slices.IndexFunc(l.tools, s.hides); i >= 0 {
-		l.tools = slices.DeleteFunc(slices.Clone(l.tools), s.hides)
+	if i := slices.IndexFunc(l.tools, s.denies); i >= 0 {
+		l.tools = slices.DeleteFunc(slices.Clone(l.tools), s.denies)
 	}
 	s.measure(l)
 	s.latest[scope] = l

@@ -44,6 +44,7 @@ type member struct {
 	listKey  string                         // of its list on disk; empty where none is kept
 	recalled atomic.Pointer[listcache.Kept] // set while its tools are those of an earlier run
 	concerns atomic.Pointer[[]string]       // about its definitions
+	capable  capable
 }
 
 // await waits until the member's tools are known. The error says why they will
@@ -145,6 +146,7 @@ func (k maker) server(s *config.Server, m *member) (*upstream.Server, error) {
 		}
 	default:
 		o.URL = s.URL
+		o.Login = k.loginOf(s)
 		o.Header = http.Header{}
 		for k, v := range s.Headers {
 			o.Header.Set(k, v.Reveal())
@@ -272,6 +274,7 @@ func (g *Gateway) listed(m *member, tools []json.RawMessage) {
 	g.offering.Lock()
 	defer g.offering.Unlock()
 	m.tools = tools
+	m.capable.forget("")
 	p := g.pool.Load()
 	if p == nil || p.byName[m.name] != m {
 		return // its pool is being made, or was replaced
@@ -287,18 +290,22 @@ func (g *Gateway) listed(m *member, tools []json.RawMessage) {
 // offer is now another one.
 func (k maker) offer(m *member, raw []json.RawMessage) (changed bool) {
 	tools := make([]tool.Tool, 0, len(raw))
-	for i, r := range raw {
+	parse := func(r json.RawMessage) (tool.Tool, bool) {
 		t, err := catalog.Parse(r)
+		if err == nil {
+			_, err = era.ParamHeaders(t.Schema)
+		}
 		if err != nil {
-			k.log.Warn("tool is left out", "server", m.name, "index", i, "error", err)
-			continue
-		}
-		if _, err := era.ParamHeaders(t.Schema); err != nil {
 			k.log.Warn("tool is left out", "server", m.name, "tool", t.Name, "error", err)
-			continue
 		}
-		tools = append(tools, t)
+		return t, err == nil
 	}
+	for _, r := range raw {
+		if t, ok := parse(r); ok {
+			tools = append(tools, t)
+		}
+	}
+	tools = append(tools, m.needing(tools, parse)...)
 	k.judge(m, tools)
 	k.hideInTools(m, tools)
 	dropped, changed := k.catalog.Set(m.name, tools)

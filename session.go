@@ -225,7 +225,7 @@ func (s *scoped) mayReach(m *member) error {
 	}
 	tools, _ := s.catalog.Snapshot().Server(m.name)
 	for i := range tools {
-		if !s.hides(&tools[i]) {
+		if !s.denies(&tools[i]) {
 			return nil
 		}
 	}

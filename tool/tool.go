@@ -36,6 +36,9 @@ type Tool struct {
 	// Held says why the tool may not be used although its server offers it: its
 	// definition is not the one that was accepted. Empty for all others.
 	Held string
+	// Needs are the capabilities of a client, apart by spaces, without which the server
+	// does not offer the tool to it. Empty is for all.
+	Needs string
 }
 
 // SideEffect says where a tool acts beyond its answer.

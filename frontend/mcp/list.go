@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	tenon "github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/wire"
 	"github.com/tenon-mcp/tenon/tool"
@@ -18,6 +19,7 @@ import (
 type list struct {
 	offer          tenon.Offer
 	server         string // the only one, under its own names; empty is all
+	can            string // the client's capabilities that tools may need
 	legacy, modern tool.Bytes
 }
 
@@ -36,22 +38,23 @@ type lists struct {
 const maxLists = 32
 
 // of returns the list of an offer, or of one server in it.
-func (l *lists) of(offer tenon.Offer, server string) *list {
+func (l *lists) of(offer tenon.Offer, server, can string) *list {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := slices.IndexFunc(l.made, func(m *list) bool { return m.offer == offer && m.server == server }); i >= 0 {
+	if i := slices.IndexFunc(l.made, func(m *list) bool { return m.offer == offer && m.server == server && m.can == can }); i >= 0 {
 		return l.made[i]
 	}
 	if len(l.made) == maxLists {
 		l.made = slices.Delete(l.made, 0, 1)
 	}
-	l.made = append(l.made, render(offer, server))
+	l.made = append(l.made, render(offer, server, can))
 	return l.made[len(l.made)-1]
 }
 
 func (h *handler) tools(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message, modern bool) (tool.Bytes, *jsonrpc.Error) {
 	who := h.viewer(x, m.Params)
 	who.Lazy = lazyOf(x, m.Params)
+	can := h.can(ctx, x, m, modern)
 	offer, err := h.gw.Offer(ctx, who)
 	if e, ok := errors.AsType[*tool.Error](err); ok {
 		return nil, invalid(modern, "%s", e.Text)
@@ -65,7 +68,7 @@ func (h *handler) tools(ctx context.Context, x *wire.Exchange, m *jsonrpc.Messag
 	case h.name != "":
 		offer = offer.Steady(&h.form)
 	}
-	l := h.lists.of(offer, h.server)
+	l := h.lists.of(offer, h.server, can)
 	if modern {
 		return l.modern, nil
 	}
@@ -88,8 +91,26 @@ func lazyOf(x *wire.Exchange, params tool.Bytes) tenon.LazyMode {
 	return tenon.LazyMode(asked)
 }
 
+// can returns the capabilities of the client that tools may need, once it is known
+// which do.
+func (h *handler) can(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message, modern bool) string {
+	session := h.session.Load()
+	if modern {
+		meta := era.MetaOf(m.Params)
+		if !tenon.CapabilitiesCount(meta.Capabilities) {
+			return ""
+		}
+		session = h.gw.NewSession(h.modernOptions(x, meta, m.Method, m.Params))
+	}
+	if session == nil {
+		return ""
+	}
+	session.Learn(ctx)
+	return session.Can()
+}
+
 // render makes the list: each tool as its server sent it, but for its name.
-func render(offer tenon.Offer, server string) *list {
+func render(offer tenon.Offer, server, can string) *list {
 	size := 64
 	for name, t := range offer.All {
 		size += len(t.Raw) + len(name) + 1
@@ -103,6 +124,9 @@ func render(offer tenon.Offer, server string) *list {
 	}
 	body = append(body, `"tools":[`...)
 	for name, t := range offer.All {
+		if !tenon.Meets(can, t.Needs) {
+			continue
+		}
 		raw := []byte(t.Raw)
 		if server == "" {
 			var err error
@@ -121,6 +145,7 @@ func render(offer tenon.Offer, server string) *list {
 	return &list{
 		offer:  offer,
 		server: server,
+		can:    can,
 		legacy: tool.Bytes{[]byte("{"), body},
 		modern: tool.Bytes{[]byte(`{"resultType":"complete","ttlMs":` + listTTL + `,"cacheScope":"private",`), body},
 	}

@@ -592,6 +592,56 @@ func TestStatesAreBound(t *testing.T) {
 	}
 }
 
+// TestToolsThatNeedACapableClient: some servers offer tools only to clients that they
+// may ask something.
+func TestToolsThatNeedACapableClient(t *testing.T) {
+	u := newUpstream(t, "u", legacyOnly)
+	u.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
+		return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+			res, err := next(ctx, method, r)
+			list, ok := res.(*sdk.ListToolsResult)
+			if !ok {
+				return res, err
+			}
+			session, _ := r.GetSession().(*sdk.ServerSession)
+			if p := session.InitializeParams(); p == nil || p.Capabilities == nil || p.Capabilities.Elicitation == nil {
+				own := *list
+				own.Tools = slices.DeleteFunc(slices.Clone(list.Tools), func(t *sdk.Tool) bool { return t.Name == "elicit" })
+				return &own, err
+			}
+			return res, err
+		}
+	})
+	url := gateway(t, "", u)
+	offers := func(p *person, name string) bool {
+		t.Helper()
+		list, err := p.ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(list.Tools, func(t *sdk.Tool) bool { return t.Name == name })
+	}
+	for _, version := range []string{legacy, latest} {
+		able := dialIn(t, url+"/mcp/s/s1", version, true, "ann")
+		if !offers(able, "elicit") || able.call(t, "elicit") != "accept ann" {
+			t.Errorf("%s: a client that can be asked gets no tool that asks", version)
+		}
+		if offers(dialIn(t, url+"/mcp/s/s1", version, false, "bob"), "elicit") {
+			t.Errorf("%s: a client that cannot be asked gets a tool that asks", version)
+		}
+	}
+	able := dialIn(t, url+"/mcp", legacy, true, "ann")
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for range 500 {
+		if offers(able, "s1__elicit") {
+			return
+		}
+		<-tick.C
+	}
+	t.Error("never in the list of the pool")
+}
+
 func TestRootsThatChangeReachServers(t *testing.T) {
 	u := newUpstream(t, "u", legacyOnly)
 	url := gateway(t, "", u)

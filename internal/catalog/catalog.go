@@ -164,7 +164,7 @@ func dropAll(tools []tool.Tool, reason string) []Dropped {
 // sameTools compares what is listed. Meta follows from the rest.
 func sameTools(a, b []tool.Tool) bool {
 	return slices.EqualFunc(a, b, func(a, b tool.Tool) bool {
-		return a.ID == b.ID && a.Held == b.Held && bytes.Equal(a.Raw, b.Raw) &&
+		return a.ID == b.ID && a.Held == b.Held && a.Needs == b.Needs && bytes.Equal(a.Raw, b.Raw) &&
 			a.Title == b.Title && a.Description == b.Description &&
 			bytes.Equal(a.Schema, b.Schema) && bytes.Equal(a.Output, b.Output) &&
 			bytes.Equal(a.Annotations, b.Annotations)

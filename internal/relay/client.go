@@ -85,6 +85,19 @@ func has(obj []byte, key string) bool {
 	return jsonrpc.Members(tool.OneOf(obj), []string{key}, span[:]) == nil && span[0].Found()
 }
 
+// Can returns the capabilities because of which servers may ask the client something,
+// sorted and apart by spaces.
+func (c *Client) Can() string {
+	var out []string
+	for _, name := range askable {
+		if c.can[name] {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
 // TakesInterim reports whether the client understands results that are not the end.
 func (c *Client) TakesInterim() bool { return c.o.Modern }
 
