@@ -41,6 +41,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/access"
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/ledger"
+	"github.com/tenon-mcp/tenon/internal/login"
 	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/internal/quota"
 	"github.com/tenon-mcp/tenon/internal/redact"
@@ -140,6 +141,7 @@ type background struct {
 	tasks   sync.WaitGroup
 
 	approvals *Approvals
+	logins    *login.Logins // at servers that want one
 }
 
 // Open reads the configuration and opens the pool. With Options.Start the servers
@@ -180,6 +182,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	g.relay = relay.New(g.closing)
 	g.approvals = newApprovals(g)
 	g.openStops(o)
+	g.logins = openLogins(o, func(tokens []tool.Secret) { secrets.Learn(tokens) })
 	g.memory.open(cfg, o, secrets)
 	g.long = openResults(cfg, o, g.spawner)
 	g.own = newOwnTools()
@@ -232,6 +235,7 @@ func shutdown(g *Gateway) error {
 	}
 	g.cancel()
 	g.tasks.Wait()
+	g.logins.Close()
 	g.memory.tasks.Wait()
 	g.events.close()
 	return errors.Join(err, g.spawner.Close(), g.long.close(), g.access.Close(), g.record.close())

@@ -61,6 +61,7 @@ func TestManualKeys(t *testing.T) {
 	tests := map[string]string{
 		"Top level":     "version: 1\n" + unknown + "\n",
 		"Servers":       "version: 1\nservers: {a: {command: x, " + unknown + "}}\n",
+		"Logging in":    "version: 1\nservers: {a: {url: \"https://a.example\", auth: {" + unknown + "}}}\n",
 		"Tools":         "version: 1\nservers: {a: {command: x}}\ntools: {a/b: {" + unknown + "}}\n",
 		"Content rules": "version: 1\ncontent_rules: {a: {addresses: [a.example], " + unknown + "}}\n",
 		"Auth":          "version: 1\nauth: {" + unknown + "}\n",

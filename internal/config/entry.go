@@ -120,6 +120,7 @@ func (e *entry) life(o *object) {
 	o.boolean("trust_annotations", &e.server.TrustAnnotations)
 	o.duration("timeout", time.Millisecond, maxTimeout, &e.server.Timeout)
 	o.duration("idle_timeout", 0, maxIdle, &e.server.IdleTimeout)
+	e.login(o)
 	e.server.MaxConcurrent = concurrent(e.server.Isolation)
 	o.integer("max_concurrent", 0, maxCalls, &e.server.MaxConcurrent)
 	o.integer("max_queue", 0, maxCalls, &e.server.MaxQueue)
@@ -199,6 +200,7 @@ var belongs = []struct {
 	{"env", []string{"command", "bundled"}},
 	{"cwd", []string{"command", "bundled"}},
 	{"headers", []string{"url"}},
+	{"auth", []string{"url"}},
 	{"options", []string{"bundled"}},
 	{"in_process", []string{"bundled"}},
 	{"install_timeout", []string{"command"}},

@@ -17,6 +17,7 @@ type Care struct {
 	HealthCheck    time.Duration // ask for a sign of life after so much silence; 0 is never
 	Limits         Limits
 	Confine        *Confine // nil confines nothing
+	Login          *Login   // at a server of a URL; nil is as the server asks
 }
 
 // Limits bound what a child may use. 0 is no limit.
@@ -134,10 +135,11 @@ type shownCare struct {
 	HealthCheck    string         `json:"health_check,omitempty"`
 	Limits         map[string]any `json:"limits,omitempty"`
 	Confine        map[string]any `json:"confine,omitempty"`
+	Login          map[string]any `json:"auth,omitempty"`
 }
 
 func (c Care) shown() shownCare {
-	out := shownCare{MaxSessions: c.MaxSessions, Limits: make(map[string]any)}
+	out := shownCare{MaxSessions: c.MaxSessions, Limits: make(map[string]any), Login: c.Login.shown()}
 	if c.InstallTimeout > 0 {
 		out.InstallTimeout = short(c.InstallTimeout)
 	}

@@ -241,6 +241,9 @@ func (l *loader) checkPatterns() {
 
 // keepSecrets keeps what an entry's child or server is given.
 func (l *loader) keepSecrets(s Server) {
+	if a := s.Care.Login; a != nil && a.ClientSecret.Reveal() != "" {
+		l.hide("client_secret", a.ClientSecret.Reveal())
+	}
 	for _, values := range []map[string]tool.Secret{s.Env, s.Headers} {
 		for name, v := range values {
 			l.hide(name, v.Reveal())
