@@ -56,6 +56,10 @@ const sdk = "github.com/modelcontextprotocol/go-sdk/conformance/"
 // Open looks up what is installed and builds the programs. The error wraps
 // ErrMissing where npm packages or Node.js are not there.
 func Open(ctx context.Context, root string) (*Lab, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return nil, err
+	}
 	l := &Lab{Root: root, NPM: filepath.Join(root, ".cache", "conformance"), bin: filepath.Join(root, ".cache", "conformance-bin")}
 	if err := l.find(ctx); err != nil {
 		return nil, err
