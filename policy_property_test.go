@@ -277,15 +277,25 @@ func (p *paths) sameByName(c tool.Call, direct *tool.Result, ran []run) {
 	for range 5 {
 		res := p.g.Call(p.Context(), by)
 		again := p.count.since()
-		if res.Kind == direct.Kind && res.Server == direct.Server && res.Tool == direct.Tool && fmt.Sprint(again) == fmt.Sprint(ran) {
+		if res.Kind == direct.Kind && res.Server == direct.Server && res.Tool == direct.Tool && what(again) == what(ran) {
 			return
 		}
 		told = fmt.Sprintf("the call is %q by %s/%s and runs %s; by mcp_execute_tool %q by %s/%s, and runs %s\n%s\n%s",
-			direct.Kind, direct.Server, direct.Tool, ran, res.Kind, res.Server, res.Tool, again, direct.Text(), res.Text())
+			direct.Kind, direct.Server, direct.Tool, ran, res.Kind, res.Server, res.Tool, again, direct.Text()+noteTexts(direct), res.Text()+noteTexts(res))
 		direct = p.g.Call(p.Context(), c)
 		ran = p.count.since()
 	}
 	p.Errorf("%s/%s with %s: %s", c.Server, c.Tool, c.Arguments, told)
+}
+
+// what says what ran, whether once or twice: a read may be repeated.
+func what(runs []run) string {
+	var texts []string
+	for _, r := range runs {
+		texts = append(texts, r.name+" "+string(r.args))
+	}
+	slices.Sort(texts)
+	return strings.Join(slices.Compact(texts), "\n")
 }
 
 // asked is how long a call waits for a person, of whom there is none.
