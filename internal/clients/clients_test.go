@@ -80,7 +80,7 @@ func TestPaths(t *testing.T) {
 		{OS: "linux", Env: map[string]string{"HOME": "/home/ann"}, Project: "/home/ann/work"},
 		{OS: "linux", Env: map[string]string{"HOME": "/home/ann", "XDG_CONFIG_HOME": "/cfg", "CODEX_HOME": "/codex", "CLAUDE_CONFIG_DIR": "/claude"}, Project: "/p"},
 		{OS: "darwin", Env: map[string]string{"HOME": "/Users/ann", "XDG_CONFIG_HOME": "/cfg"}, Project: "/Users/ann/work"},
-		{OS: "windows", Env: map[string]string{"USERPROFILE": `C:\Users\ann`, "APPDATA": `C:\Users\ann\AppData\Roaming`, "HOME": "/not/this"}, Project: `D:\work`},
+		{OS: "windows", Env: map[string]string{"USERPROFILE": `C:\Users\ann`, "AppData": `C:\Users\ann\AppData\Roaming`, "HOME": "/not/this"}, Project: `D:\work`},
 		{OS: "windows", Env: map[string]string{"USERPROFILE": `C:\Users\ann`, "CODEX_HOME": "relative"}, Project: `\\share\work`},
 		{OS: "linux", Env: map[string]string{"HOME": "relative"}, Project: "/p"},
 	}

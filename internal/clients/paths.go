@@ -136,22 +136,36 @@ func (c *Client) Target(w World, scope Scope) (Settings, bool) {
 	return Settings{}, false
 }
 
+// variable returns a variable of the environment. On Windows their names are written
+// in any case.
+func (w World) variable(name string) string {
+	if v, ok := w.Env[name]; ok || w.OS != "windows" {
+		return v
+	}
+	for n, v := range w.Env {
+		if strings.EqualFold(n, name) {
+			return v
+		}
+	}
+	return ""
+}
+
 // home returns the folder of the person, or nothing.
 func (w World) home() string {
 	if w.OS == "windows" {
-		return w.Env["USERPROFILE"]
+		return w.variable("USERPROFILE")
 	}
-	return w.Env["HOME"]
+	return w.variable("HOME")
 }
 
 // config returns the folder in which programs keep the settings of the person.
 func (w World) config() string {
 	home := w.home()
 	switch {
-	case w.OS == "windows" && w.Env["APPDATA"] != "":
-		return w.Env["APPDATA"]
-	case w.OS != "windows" && w.OS != "darwin" && w.isAbs(w.Env["XDG_CONFIG_HOME"]):
-		return w.Env["XDG_CONFIG_HOME"]
+	case w.OS == "windows" && w.variable("APPDATA") != "":
+		return w.variable("APPDATA")
+	case w.OS != "windows" && w.OS != "darwin" && w.isAbs(w.variable("XDG_CONFIG_HOME")):
+		return w.variable("XDG_CONFIG_HOME")
 	case home == "":
 		return ""
 	case w.OS == "windows":
@@ -180,7 +194,7 @@ func (w World) path(f file) string {
 		case first == "$CONFIG":
 			base = w.config()
 		case first[0] == '$':
-			base = w.Env[first[1:]]
+			base = w.variable(first[1:])
 		}
 		if w.isAbs(base) {
 			return w.join(base, rest)
@@ -192,7 +206,7 @@ func (w World) path(f file) string {
 // roots are the folders in which settings may be written.
 func (w World) roots() []string {
 	var out []string
-	for _, dir := range []string{w.home(), w.config(), w.Project, w.Env["CLAUDE_CONFIG_DIR"], w.Env["CODEX_HOME"]} {
+	for _, dir := range []string{w.home(), w.config(), w.Project, w.variable("CLAUDE_CONFIG_DIR"), w.variable("CODEX_HOME")} {
 		if w.isAbs(dir) {
 			out = append(out, dir)
 		}
