@@ -34,7 +34,7 @@ func golden(t *testing.T, name, got string) {
 }
 
 // ann is where the files of testdata come from.
-var ann = clients.World{OS: "linux", Env: map[string]string{"HOME": "/home/ann"}, Project: "/home/ann/work"}
+var ann = clients.World{OS: "linux", Env: map[string]string{"HOME": "/home/ann"}, Project: "/home/ann/shop"}
 
 // home makes an empty home with a project in it.
 func home(t *testing.T) clients.World {
@@ -77,11 +77,11 @@ func example(c *clients.Client) string {
 // Each client's files, on each system.
 func TestPaths(t *testing.T) {
 	worlds := []clients.World{
-		{OS: "linux", Env: map[string]string{"HOME": "/home/ann"}, Project: "/home/ann/work"},
+		{OS: "linux", Env: map[string]string{"HOME": "/home/ann"}, Project: "/home/ann/shop"},
 		{OS: "linux", Env: map[string]string{"HOME": "/home/ann", "XDG_CONFIG_HOME": "/cfg", "CODEX_HOME": "/codex", "CLAUDE_CONFIG_DIR": "/claude"}, Project: "/p"},
-		{OS: "darwin", Env: map[string]string{"HOME": "/Users/ann", "XDG_CONFIG_HOME": "/cfg"}, Project: "/Users/ann/work"},
-		{OS: "windows", Env: map[string]string{"USERPROFILE": `C:\Users\ann`, "AppData": `C:\Users\ann\AppData\Roaming`, "HOME": "/not/this"}, Project: `D:\work`},
-		{OS: "windows", Env: map[string]string{"USERPROFILE": `C:\Users\ann`, "CODEX_HOME": "relative"}, Project: `\\share\work`},
+		{OS: "darwin", Env: map[string]string{"HOME": "/Users/ann", "XDG_CONFIG_HOME": "/cfg"}, Project: "/Users/ann/shop"},
+		{OS: "windows", Env: map[string]string{"USERPROFILE": `C:\Users\ann`, "AppData": `C:\Users\ann\AppData\Roaming`, "HOME": "/not/this"}, Project: `D:\shop`},
+		{OS: "windows", Env: map[string]string{"USERPROFILE": `C:\Users\ann`, "CODEX_HOME": "relative"}, Project: `\\share\shop`},
 		{OS: "linux", Env: map[string]string{"HOME": "relative"}, Project: "/p"},
 	}
 	var b strings.Builder
