@@ -153,3 +153,12 @@ func (g *Gateway) loginOf(s *config.Server) func(caller string, base http.RoundT
 		return g.logins.Transport(at, caller, base)
 	}
 }
+
+// Flow returns the flow of a server's entry; empty where it says nothing, or where
+// there is no such server.
+func (l *Logins) Flow(server string) LoginFlow {
+	if s, err := l.server(server); err == nil && s.Care.Login != nil {
+		return LoginFlow(s.Care.Login.Flow)
+	}
+	return ""
+}
