@@ -1,0 +1,136 @@
+package offer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/internal/offer"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+func flat(id tool.ID) string { return id.Server + "__" + id.Name }
+
+// pages answers with these results, one after the other.
+type pages map[string][]string
+
+func (p pages) fetch(calls map[string]int) offer.Fetch {
+	var mu sync.Mutex
+	return func(_ context.Context, server, method string, params []byte) (tool.Bytes, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		key := server + " " + method
+		n := calls[key]
+		calls[key]++
+		all, ok := p[key]
+		if !ok {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no"}
+		}
+		if n > 0 && len(all) > 1 && len(params) == 0 {
+			return nil, errors.New("a page without its cursor")
+		}
+		return tool.OneOf([]byte(all[min(n, len(all)-1)])), nil
+	}
+}
+
+func TestLists(t *testing.T) {
+	l := offer.New(pages{
+		"a resources/list":           {`{"resources":[{"uri":"x://1","n":9007199254740993}],"nextCursor":"c"}`, `{"resources":[{"uri":"x://2"},{"uri":"x://1"},{"name":"no address"}]}`},
+		"b resources/list":           {`{"resources":[{"uri":"x://1","b":1},{"uri":"tenon://b/x://1"}]}`},
+		"a prompts/list":             {`{"prompts":[{"title":"T","name":"p"}]}`},
+		"b prompts/list":             {`{"prompts":[{"name":"p"}]}`},
+		"a resources/templates/list": {`{"resourceTemplates":[{"uriTemplate":"x://{v}"},{"uriTemplate":"{all}"}]}`},
+		"b resources/templates/list": {`{"resourceTemplates":[{"uriTemplate":"x://long/{v}"}]}`},
+		"broken resources/list":      {`{}`},
+	}.fetch(map[string]int{}), flat)
+	servers := []string{"a", "broken", "none", "b"}
+	all := l.All(t.Context(), offer.Resources, servers)
+	want := `{"resources":[{"uri":"x://1","n":9007199254740993},{"uri":"x://2"},{"uri":"tenon://b/x://1","b":1},{"uri":"tenon://b/tenon://b/x://1"}]}`
+	if got := string(all.Result()); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if at, ok := all.Find("tenon://b/x://1"); !ok || at != (offer.At{Server: "b", Key: "x://1"}) {
+		t.Error(at, ok)
+	}
+	prompts := l.All(t.Context(), offer.Prompts, servers)
+	if got := string(prompts.Result()); got != `{"prompts":[{"title":"T","name":"a__p"},{"name":"b__p"}]}` {
+		t.Error(got)
+	}
+	made := l.All(t.Context(), offer.Templates, servers)
+	for uri, server := range map[string]string{"x://y": "a", "x://long/y": "b", "z://y": ""} {
+		if at, _ := made.Match(uri); at.Server != server {
+			t.Errorf("%s is %q's, want %q", uri, at.Server, server)
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	for _, at := range []offer.At{{"a", "x://1"}, {"a-b", "file:///etc/a/b"}} {
+		if got, ok := offer.Unwrap(offer.Wrap(at.Server, at.Key)); !ok || got != at {
+			t.Error(got, ok)
+		}
+	}
+	for _, odd := range []string{"x://1", "tenon://", "tenon://a", "tenon://a/", "tenon:///x"} {
+		if at, ok := offer.Unwrap(odd); ok {
+			t.Error(odd, at)
+		}
+	}
+}
+
+func TestListsAreKeptForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := map[string]int{}
+		l := offer.New(pages{"a prompts/list": {`{"prompts":[]}`}}.fetch(calls), flat)
+		ask := func(want int) {
+			t.Helper()
+			if _, err := l.Of(t.Context(), offer.Prompts, "a"); err != nil || calls["a prompts/list"] != want {
+				t.Errorf("asked %d times, %v, want %d", calls["a prompts/list"], err, want)
+			}
+		}
+		ask(1)
+		ask(1)
+		l.Forget("a", "notifications/resources/list_changed")
+		ask(1)
+		l.Forget("a", "notifications/prompts/list_changed")
+		ask(2)
+		time.Sleep(11 * time.Second)
+		ask(3)
+	})
+}
+
+func TestWhoGivesUpLeavesTheListToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		l := offer.New(func(ctx context.Context, _, _ string, _ []byte) (tool.Bytes, error) {
+			n++
+			select {
+			case <-time.After(time.Second):
+				return tool.OneOf([]byte(fmt.Sprintf(`{"prompts":[{"name":"p%d"}]}`, n))), nil
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			}
+		}, flat)
+		ctx, cancel := context.WithCancel(t.Context())
+		gone := make(chan error)
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, err := l.Of(ctx, offer.Prompts, "a")
+			gone <- err
+		})
+		defer wg.Wait()
+		synctest.Wait()
+		time.AfterFunc(time.Millisecond, cancel)
+		items, err := l.Of(t.Context(), offer.Prompts, "a")
+		if err != nil || len(items) != 1 || items[0].Key != "p2" {
+			t.Error(items, err)
+		}
+		if err := <-gone; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
