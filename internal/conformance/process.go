@@ -229,7 +229,7 @@ func (g *Gateway) Close() {
 }
 
 // Gateway starts tenon before servers, the value of that key of the
-// configuration; settings are further keys. Nothing cuts results, for what is
+// configuration; settings are further keys. Nothing is cut or refused, for what is
 // compared must be whole.
 func (l *Lab) Gateway(ctx context.Context, servers map[string]any, settings ...map[string]any) (*Gateway, error) {
 	dir, err := os.MkdirTemp("", "conformance")
@@ -237,7 +237,11 @@ func (l *Lab) Gateway(ctx context.Context, servers map[string]any, settings ...m
 		return nil, err
 	}
 	g := &Gateway{dir: dir}
-	config := map[string]any{"version": 1, "servers": servers, "tools": map[string]any{"*/*": map[string]any{"max_result_chars": 0}}}
+	config := map[string]any{
+		"version": 1, "servers": servers,
+		"tools":  map[string]any{"*/*": map[string]any{"max_result_chars": 0}},
+		"policy": map[string]any{"block_high_risk": false},
+	}
 	for _, s := range settings {
 		for key, value := range s {
 			config[key] = value
