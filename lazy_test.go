@@ -286,3 +286,35 @@ func TestSteadyForm(t *testing.T) {
 		t.Error("nobody is told of the other list")
 	}
 }
+
+// A search as a model makes it, the whole way of a call, among 5,000 tools of which
+// half may not be seen.
+func BenchmarkSearchTools(b *testing.B) {
+	cfg := "version: 1\npolicy: {mode: read_only}\nstore: {url: memory}\nservers:\n"
+	for i := range 5 {
+		cfg += entry(b, fmt.Sprintf("s%d", i), upstreamtest.Script{Tools: 1000}, "")
+	}
+	cfg += "tools: {\"s*/tool_*[02468]\": {read_only: true}}\n"
+	g := open(b, tenon.Options{Config: write(b, cfg)})
+	c := tool.Call{Server: "tenon", Tool: "mcp_search_tools", Arguments: []byte(`{"query":"a tool that does number 4242 or anything else that is unheard of"}`)}
+	if res := g.Call(b.Context(), c); res.Kind != "" || !strings.Contains(res.Text(), "of 2500 tools") {
+		b.Fatal(res.Text())
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		g.Call(b.Context(), c)
+	}
+}
+
+func BenchmarkLazyOffer(b *testing.B) {
+	g := open(b, tenon.Options{Config: write(b, "version: 1\nlazy: auto\nservers:\n"+entry(b, "s", upstreamtest.Script{Tools: 5000}, ""))})
+	if _, err := g.Offer(b.Context(), tenon.Viewer{}); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := g.Offered(tenon.Viewer{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
