@@ -139,19 +139,20 @@ func loginAt(s *config.Server) login.Server {
 	return out
 }
 
-// loginOf returns what puts logins into the requests to a server, or nil where the
-// operator wrote down what to send.
-func (g *Gateway) loginOf(s *config.Server) func(caller string, base http.RoundTripper) http.RoundTripper {
+// loginOf returns what puts logins into the requests to a server, and what tells that
+// one has changed; nil where the operator wrote down what to send.
+func (g *Gateway) loginOf(s *config.Server) (put func(caller string, base http.RoundTripper) http.RoundTripper, changed func() bool) {
 	if hasToken(s) {
-		return nil
+		return nil, nil
 	}
 	at, each := loginAt(s), s.Care.Login != nil && s.Care.Login.PerCaller
-	return func(caller string, base http.RoundTripper) http.RoundTripper {
+	put = func(caller string, base http.RoundTripper) http.RoundTripper {
 		if !each {
 			caller = ""
 		}
 		return g.logins.Transport(at, caller, base)
 	}
+	return put, func() bool { return g.logins.Changed(at) }
 }
 
 // Flow returns the flow of a server's entry; empty where it says nothing, or where

@@ -146,7 +146,7 @@ func (k maker) server(s *config.Server, m *member) (*upstream.Server, error) {
 		}
 	default:
 		o.URL = s.URL
-		o.Login = k.loginOf(s)
+		o.Login, o.Mended = k.loginOf(s)
 		o.Header = http.Header{}
 		for k, v := range s.Headers {
 			o.Header.Set(k, v.Reveal())

@@ -24,11 +24,37 @@ const (
 	failPause  = 5 * time.Second  // after a renewal that failed
 	maxStepUps = 3                // of a machine, one after the other
 	maxWanted  = 50
+	maxLooks   = 64 // callers whose login is looked for when a server has failed
 )
 
 // Transport returns what puts the login of a caller into the requests to s.
 func (l *Logins) Transport(s Server, caller string, base http.RoundTripper) http.RoundTripper {
 	return &transport{l.holder(&s, caller), base}
+}
+
+// Changed reports whether a login at a server was made, renewed or removed by another
+// process since its Transports have looked.
+func (l *Logins) Changed(s Server) bool {
+	var at []*holder
+	l.mu.Lock()
+	for _, h := range l.all {
+		if h.at.server == s.Name && h.at.url == s.URL && len(at) < maxLooks {
+			at = append(at, h)
+		}
+	}
+	l.mu.Unlock()
+	for _, h := range at {
+		h.mu.Lock()
+		seen := h.file
+		h.mu.Unlock()
+		if !h.l.files.changed(h.at).Equal(seen) {
+			h.mu.Lock()
+			h.looked = time.Time{} // it is read by the next request
+			h.mu.Unlock()
+			return true
+		}
+	}
+	return false
 }
 
 type transport struct {

@@ -33,6 +33,9 @@ func (s *Server) shared(ctx context.Context) (*link, error) {
 		if st == nil {
 			if err := s.status.mayStart(s.o.Name); err != nil {
 				s.mu.Unlock()
+				if s.mended() {
+					continue
+				}
 				return nil, err
 			}
 			st = s.begin()
@@ -47,6 +50,21 @@ func (s *Server) shared(ctx context.Context) (*link, error) {
 			return nil, unavailable(s.o.Name, s.o.Mask(st.err.Error()))
 		}
 	}
+}
+
+// mended reports whether a start that would have to wait may begin now, since what made
+// the last one fail is another than it was.
+func (s *Server) mended() bool {
+	if s.o.Mended == nil || !s.o.Mended() {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.status.state != tool.StateFailed || s.status.nextTry.IsZero() {
+		return false
+	}
+	s.status.nextTry = time.Time{}
+	return true
 }
 
 func unavailable(server, reason string) *tool.Error {

@@ -64,7 +64,10 @@ type Options struct {
 	HTTP   *http.Client // nil is a client of its own
 	// Login puts the credentials of a caller into requests that go by the client of
 	// its own; the caller is "" for what all have in common. Nil adds none.
-	Login     func(caller string, base http.RoundTripper) http.RoundTripper
+	Login func(caller string, base http.RoundTripper) http.RoundTripper
+	// Mended is asked before a start is held back, and reports whether what made the
+	// last one fail has changed since. Nil is no.
+	Mended    func() bool
 	Transport string // Auto, StreamableHTTP or SSE
 
 	Dial func(ctx context.Context) (io.ReadWriteCloser, error) // a server in this process
