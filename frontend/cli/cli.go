@@ -119,7 +119,7 @@ func rootCommand(a *app) *cobra.Command {
 		searchCommand(a), handleCommand(a), stopCommand(a), resumeCommand(a), queryCommand(a), serverCommand(a), checkCommand(a), lockCommand(a), verifyCommand(a), versionCommand(a),
 	)
 	root.AddCommand(keysCommand(a), approvalsCommand(a), callsCommand(a), recordCommand(a))
-	root.AddCommand(policyCommand(a), skillsCommand(a), secretsCommand(a), importCommand(a), connectCommand(a))
+	root.AddCommand(policyCommand(a), skillsCommand(a), secretsCommand(a), importCommand(a), connectCommand(a), loginCommand(a), logoutCommand(a))
 	return root
 }
 
@@ -140,7 +140,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 // checkCommon checks the flags that all commands have.
 func (a *app) checkCommon(cmd *cobra.Command) error {
 	switch cmd.Name() {
-	case "serve", "server", "check", "lock", "verify", "import", "connect": // what is ignored is not what was meant
+	case "serve", "server", "check", "lock", "verify", "import", "connect", "login", "logout": // what is ignored is not what was meant
 		if a.common.gateway != "" {
 			return usage(cmd, "tenon %s is about the pool here: it takes no --gateway", cmd.Name())
 		}
