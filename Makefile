@@ -33,6 +33,7 @@ postgres: ## Install the PostgreSQL server that tests start for themselves
 .PHONY: test
 test: $(BIN)/gotestsum ## Run all tests with the race detector; PKG= picks packages
 	@tools/npm.sh || [ $$? = 3 ]
+	@tools/npm.sh conformance || [ $$? = 3 ]
 	@tools/postgres.sh || [ $$? = 3 ]
 	@GO="$(GO)" tools/test.sh $(PKG)
 
@@ -74,6 +75,11 @@ faults: ## Print what a caller gets of each fault of a server, and how soon
 conformance: ## Run the official conformance suite through the gateway
 	@tools/npm.sh conformance
 	@$(GO) run ./internal/conformance/suite -v
+
+.PHONY: servers
+servers: ## Compare the servers of a corpus with what the gateway makes of them
+	@tools/npm.sh conformance
+	@$(GO) run ./internal/conformance/servers
 
 .PHONY: clean
 clean: ## Remove everything that make fetched or built
