@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -23,9 +25,10 @@ const patience = 20 * time.Second
 
 // A process is a program that runs beside the lab.
 type process struct {
-	cmd    *exec.Cmd
-	stderr *tail
-	done   chan struct{}
+	cmd     *exec.Cmd
+	stderr  *tail
+	running sync.WaitGroup
+	done    chan struct{}
 }
 
 // begin starts cmd, whose standard error is kept.
@@ -36,15 +39,16 @@ func begin(cmd *exec.Cmd) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	go func() {
+	p.running.Go(func() {
 		defer close(p.done)
 		_ = cmd.Wait() // what ends early is told by whoever waits for it
-	}()
+	})
 	return p, nil
 }
 
 // stop ends the process in good order where the system knows how, else at once.
 func (p *process) stop() {
+	defer p.running.Wait()
 	if p.cmd.Process.Signal(os.Interrupt) == nil {
 		select {
 		case <-p.done:
@@ -150,7 +154,8 @@ func (l *Lab) serve(ctx context.Context, f *Fixture, era Era) error {
 // mux serves both targets at one URL, and lets each request choose as the
 // specification says: by the version in its header.
 func (f *Fixture) mux(ctx context.Context, legacy, modern *url.URL) error {
-	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+	quiet := log.New(io.Discard, "", 0) // of streams that end as the fixture does
+	proxy := &httputil.ReverseProxy{FlushInterval: -1, ErrorLog: quiet, Rewrite: func(r *httputil.ProxyRequest) {
 		target := legacy
 		if r.In.Header.Get("MCP-Protocol-Version") >= "2026-07-28" {
 			target = modern
@@ -165,14 +170,11 @@ func (f *Fixture) mux(ctx context.Context, legacy, modern *url.URL) error {
 		return err
 	}
 	server := &http.Server{Handler: proxy, ReadHeaderTimeout: patience}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(listener) // ends with Close
-	}()
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) }) // ends with Close
 	f.close = append(f.close, func() {
 		_ = server.Close() // nothing to save
-		<-done
+		serving.Wait()
 	})
 	f.URL = "http://" + listener.Addr().String() + "/"
 	return nil
@@ -269,7 +271,9 @@ func (l *Lab) startGateway(ctx context.Context, g *Gateway) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = out.Close() }() // read to the end of the object
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	defer func() { _ = out.Close() }() // ends the reading
 	cmd.Stdout = w
 	g.process, err = begin(cmd)
 	_ = w.Close() // the child has it
@@ -278,7 +282,7 @@ func (l *Lab) startGateway(ctx context.Context, g *Gateway) error {
 	}
 	var said struct{ MCP string }
 	answered := make(chan error, 1)
-	go func() { answered <- json.NewDecoder(out).Decode(&said) }()
+	reading.Go(func() { answered <- json.NewDecoder(out).Decode(&said) })
 	select {
 	case err = <-answered:
 	case <-time.After(patience):

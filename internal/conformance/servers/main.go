@@ -1,4 +1,4 @@
-// Servers starts every server of a catalog of real MCP servers, first by itself
+// Command servers starts every server of a catalog of real MCP servers, first by itself
 // and then through the gateway, and compares what both offer byte by byte: names
 // and URIs apart where the gateway has to change them.
 //

@@ -1,4 +1,4 @@
-// Suite runs the official conformance suite through the gateway and prints one
+// Command suite runs the official conformance suite through the gateway and prints one
 // table: a row for each scenario, a column for each pair of what the client and
 // the server speak.
 //
