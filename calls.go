@@ -25,7 +25,7 @@ func (g *Gateway) Call(ctx context.Context, c tool.Call) *tool.Result {
 	}
 	p := g.enter()
 	defer p.leave()
-	return p.run(ctx, view{g, p}.unfold(c))
+	return p.run(ctx, lazyTools{view{g, p}}.unfold(c))
 }
 
 // CallBatch carries out many calls and returns a result for each, in their order.
@@ -44,7 +44,7 @@ func (g *Gateway) CallBatch(ctx context.Context, calls []tool.Call) []*tool.Resu
 	defer p.leave()
 	for i := range calls {
 		calls[i].Caller.Via = cmp.Or(calls[i].Caller.Via, "go")
-		calls[i] = view{g, p}.unfold(calls[i])
+		calls[i] = lazyTools{view{g, p}}.unfold(calls[i])
 	}
 	return p.batch(ctx, calls)
 }

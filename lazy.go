@@ -33,8 +33,8 @@ func LazyModes() []LazyMode { return []LazyMode{LazyOff, LazyAuto, LazyOn} }
 
 // lazyMode returns the mode for somebody who asks for one. The configuration has the
 // last word: nobody gets a longer list than it says.
-func (v view) lazyMode(asked LazyMode) (LazyMode, error) {
-	own := cmp.Or(v.cfg.Lazy.Mode, LazyOff)
+func (s *scoped) lazyMode(asked LazyMode) (LazyMode, error) {
+	own := cmp.Or(s.cfg.Lazy.Mode, LazyOff)
 	if asked == "" {
 		return own, nil
 	}
@@ -100,10 +100,13 @@ func (o Offer) ownTools() []*tool.Tool {
 	return out
 }
 
+// lazyTools are the tools that stand in place of a long list, in one pool.
+type lazyTools struct{ view }
+
 // unfold turns a call that was made with mcp_execute_tool into one of the tool that it
 // names, before anything looks at it: so all that holds for that tool holds here. One
-// that names none stays as it is, and is answered by refuseExecute.
-func (v view) unfold(c tool.Call) tool.Call {
+// that names none stays as it is, and is answered by refuse.
+func (v lazyTools) unfold(c tool.Call) tool.Call {
 	if !v.isExecute(tool.ID{Server: c.Server, Name: c.Tool}) {
 		return c
 	}
@@ -134,13 +137,13 @@ func (v view) unfold(c tool.Call) tool.Call {
 
 // isExecute reports whether a name means the gateway's mcp_execute_tool. A server that
 // has one of that name keeps it.
-func (v view) isExecute(id tool.ID) bool {
+func (v lazyTools) isExecute(id tool.ID) bool {
 	return id.Name == lazy.Execute && (id.Server == "" || id.Server == ownServer || v.byName[id.Server] == nil)
 }
 
 // meant returns the tool that a name means: a flat one, also of a server that has not
 // listed its tools yet, server/tool, or one of a tool alone.
-func (v view) meant(name string) tool.ID {
+func (v lazyTools) meant(name string) tool.ID {
 	if id, ok := v.named(name); ok {
 		return id
 	}
@@ -153,8 +156,8 @@ func (v view) meant(name string) tool.ID {
 	return tool.ID{Name: name}
 }
 
-// refuseExecute says why a call of mcp_execute_tool could not be turned into another.
-func (v view) refuseExecute(r *call.Request) *tool.Error {
+// refuse says why a call of mcp_execute_tool could not be turned into another.
+func (v lazyTools) refuse(r *call.Request) *tool.Error {
 	w, err := lazy.ParseExecute(r.Call.Arguments)
 	switch e, ok := err.(*tool.Error); {
 	case ok:
@@ -174,8 +177,8 @@ func throughNote(r *call.Request, notes []tool.Note) []tool.Note {
 	return append(slices.Clip(notes), tool.Note{Stage: "lazy", Text: "called by " + r.Caller.Through})
 }
 
-// searchTools carries out a call of mcp_search_tools.
-func (v view) searchTools(ctx context.Context, r *call.Request) (tool.Bytes, error) {
+// search carries out a call of mcp_search_tools.
+func (v lazyTools) search(ctx context.Context, r *call.Request) (tool.Bytes, error) {
 	q, err := lazy.ParseSearch(r.Arguments)
 	if err != nil {
 		return nil, err
@@ -197,7 +200,7 @@ func (v view) searchTools(ctx context.Context, r *call.Request) (tool.Bytes, err
 // found answers a question, with what these callers see.
 func (s *scoped) found(q lazy.Question) string {
 	l := s.look()
-	if id := s.meant(q.Query); id.Server != "" {
+	if id := (lazyTools{s.view}).meant(q.Query); id.Server != "" {
 		t, ok := l.snap.Find(id)
 		if ok && !s.hides(t) && (q.Server == "" || q.Server == t.Server) {
 			return lazy.Entry{Name: l.snap.AliasOf(t), Tool: t}.Whole()

@@ -175,6 +175,16 @@ tools:
 	if res := g.Call(t.Context(), execute("s__echo", map[string]any{})); res.Kind != tool.Denied || res.Server != "s" {
 		t.Errorf("%q: %s", res.Kind, res.Text())
 	}
+	// To stop everything stops these two.
+	if err := g.Stops().Stop(tenon.Stop{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := search(t, g, tool.Call{}, `{}`); !strings.HasPrefix(got, "denied: ") {
+		t.Errorf("everything is stopped, and found is: %s", got)
+	}
+	if err := g.Stops().Resume("*", "*"); err != nil {
+		t.Fatal(err)
+	}
 	// A stop hides as well, from the next search on.
 	if err := g.Stops().Stop(tenon.Stop{Server: "t"}); err != nil {
 		t.Fatal(err)

@@ -63,9 +63,9 @@ func (o ownTools) has(t *tool.Tool) bool { return t == o.read || t == o.search |
 func (v view) sendOwn(ctx context.Context, r *call.Request, params []byte) (tool.Bytes, error) {
 	switch r.Target {
 	case v.own.search:
-		return v.searchTools(ctx, r)
+		return lazyTools{v}.search(ctx, r)
 	case v.own.execute:
-		return nil, v.refuseExecute(r)
+		return nil, lazyTools{v}.refuse(r)
 	}
 	return v.readResult(ctx, r, params)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -28,10 +29,7 @@ func toolsCommand(a *app) *cobra.Command {
 		Example: "  tenon tools\n  tenon tools --server system --format openai\n  tenon tools --format openai --lazy\n  tenon tools --output json",
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkFormat(cmd, rest.Format(format), a.json()); err != nil {
-				return err
-			}
-			if err := checkLazy(cmd, lazy, rest.Format(format)); err != nil {
+			if err := cmp.Or(checkFormat(cmd, rest.Format(format), a.json()), checkLazy(cmd, lazy, rest.Format(format))); err != nil {
 				return err
 			}
 			ctx, cancel := a.bounded(cmd.Context())
@@ -57,16 +55,11 @@ func toolsCommand(a *app) *cobra.Command {
 
 // checkLazy holds the form of the list against its format.
 func checkLazy(cmd *cobra.Command, lazy string, f rest.Format) error {
-	var modes []string
-	for _, m := range tenon.LazyModes() {
-		modes = append(modes, string(m))
-	}
+	modes := []string{string(tenon.LazyOff), string(tenon.LazyAuto), string(tenon.LazyOn)}
 	switch {
-	case lazy == "":
-		return nil
-	case !slices.Contains(modes, lazy):
+	case lazy != "" && !slices.Contains(modes, lazy):
 		return unknown(cmd, "lazy", lazy, modes)
-	case f == "" || f == rest.Table:
+	case lazy != "" && (f == "" || f == rest.Table):
 		return usage(cmd, "--lazy is for the lists of models: name a --format")
 	}
 	return nil
