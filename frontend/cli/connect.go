@@ -138,6 +138,9 @@ func (c *connecting) entry() (clients.Entry, error) {
 	if err != nil {
 		return clients.Entry{}, err
 	}
+	if strings.Contains(program, string(filepath.Separator)+"go-build") {
+		return clients.Entry{}, &problem{kind: tool.Invalid, text: "this program is gone when go run ends", hint: "build it first: go build ./cmd/tenon"}
+	}
 	e := clients.Entry{Command: program, Args: []string{"serve", "--stdio"}}
 	if path := c.configPath(); path != "" {
 		if path, err = filepath.Abs(path); err != nil {

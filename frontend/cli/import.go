@@ -109,8 +109,8 @@ func (a *app) found(names []string, file string) ([]clients.Server, []string, er
 	var out []clients.Server
 	var read []string
 	for _, s := range all {
-		if _, err := os.Stat(s.Path); err != nil && file == "" {
-			continue
+		if _, err := os.Stat(s.Path); err != nil && file == "" || slices.Contains(read, s.Path) {
+			continue // not there, or the home folder is the project
 		}
 		found, err := s.Read()
 		if err != nil {

@@ -118,7 +118,7 @@ func (c Change) Write() error {
 		}
 		return os.Remove(path)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return fileError(path, err)
 	}
 	return c.replace(path, mode)
@@ -173,11 +173,11 @@ func (c Change) unchanged(path string) error {
 func (c Change) target() (string, error) {
 	path := c.Path
 	if _, err := os.Lstat(path); err == nil {
-		real, err := filepath.EvalSymlinks(path)
+		behind, err := filepath.EvalSymlinks(path)
 		if err != nil {
 			return "", fileError(path, err)
 		}
-		path = real
+		path = behind
 	} else if dir, err := filepath.EvalSymlinks(nearestDir(path)); err == nil {
 		rest, err := filepath.Rel(nearestDir(path), path)
 		if err == nil {
@@ -188,8 +188,8 @@ func (c Change) target() (string, error) {
 		return path, nil
 	}
 	for _, root := range c.roots {
-		if real, err := filepath.EvalSymlinks(root); err == nil {
-			root = real
+		if behind, err := filepath.EvalSymlinks(root); err == nil {
+			root = behind
 		}
 		if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
 			return path, nil

@@ -138,6 +138,9 @@ func TestUndo(t *testing.T) {
 				t.Fatalf("comment %s is lost:\n%s", c, change.After)
 			}
 		}
+		if _, err := s.Connect(toURL, []string{"k0", "k2"}); err != nil {
+			t.Fatalf("with servers taken out: %v\n%q", err, before)
+		}
 		undo, exact, err := store.Undo(s)
 		if err != nil || !exact || string(undo.After) != before {
 			t.Fatalf("undo: exact %v, %v:\n%q\nwant\n%q", exact, err, undo.After, before)
@@ -159,6 +162,27 @@ func TestUndo(t *testing.T) {
 			t.Fatalf("without the entry it says %v, and said %v", left, said)
 		}
 	})
+}
+
+// A server that is taken out leaves the comments around it.
+func TestTakeOut(t *testing.T) {
+	for before, want := range map[string]string{
+		`{"mcpServers": {"a": 1 /* c */, "b": 2}}`:                        `{"mcpServers": {/* c */ "b": 2, "tenon": {"url": "http://127.0.0.1:8400/mcp"}}}`,
+		`{"mcpServers": {"b": 2, "a": 1}}`:                                `{"mcpServers": {"b": 2, "tenon": {"url": "http://127.0.0.1:8400/mcp"}}}`,
+		"{\"mcpServers\": {\n \"a\": 1, // of a\n \"b\": 2\n}}":           "{\"mcpServers\": {\n // of a\n \"b\": 2,\n \"tenon\": {\n  \"url\": \"http://127.0.0.1:8400/mcp\"\n }\n}}",
+		"{\"mcpServers\": {\n // of a\n \"a\": 1,\n \"b\": 2 // of b\n}}": "{\"mcpServers\": {\n // of a\n \"b\": 2, // of b\n \"tenon\": {\n  \"url\": \"http://127.0.0.1:8400/mcp\"\n }\n}}",
+	} {
+		w := home(t)
+		s, _ := clients.Find("cursor").Target(w, clients.User)
+		write(t, s.Path, before)
+		c, err := s.Connect(toURL, []string{"a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(c.After) != want {
+			t.Errorf("%s\ngives %s\nwant  %s", before, c.After, want)
+		}
+	}
 }
 
 // connect makes a change to the settings of Cursor with this text, and keeps it.
@@ -320,15 +344,15 @@ func TestLinksAndModes(t *testing.T) {
 	}
 	w := home(t)
 	s, _ := clients.Find("cursor").Target(w, clients.User)
-	real := filepath.Join(w.Env["HOME"], "dotfiles", "mcp.json")
-	write(t, real, "{}")
-	if err := os.Chmod(real, 0o640); err != nil {
+	target := filepath.Join(w.Env["HOME"], "dotfiles", "mcp.json")
+	write(t, target, "{}")
+	if err := os.Chmod(target, 0o640); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.MkdirAll(filepath.Dir(s.Path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(real, s.Path); err != nil {
+	if err := os.Symlink(target, s.Path); err != nil {
 		t.Fatal(err)
 	}
 	c, err := s.Connect(toURL, nil)
@@ -345,7 +369,7 @@ func TestLinksAndModes(t *testing.T) {
 	if info, err := os.Lstat(s.Path); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link: %v, %v", info.Mode(), err)
 	}
-	if info, err := os.Stat(real); err != nil || info.Mode().Perm() != 0o640 || read(t, real) != string(c.After) {
+	if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o640 || read(t, target) != string(c.After) {
 		t.Errorf("the file: %v, %v", info.Mode(), err)
 	}
 

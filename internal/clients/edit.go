@@ -91,8 +91,8 @@ func putJSON(data []byte, path []string, name string, fields []field) ([]byte, e
 	}
 	inner := data[v.StartOffset+1 : v.EndOffset-1]
 	m := member{unit: unit, eol: eol, wide: bytes.ContainsRune(inner, '\n') || len(o.Members) == 0}
-	close := indentOf(data, v.EndOffset-1)
-	m.indent = close + unit
+	outer := indentOf(data, v.EndOffset-1)
+	m.indent = outer + unit
 	if len(o.Members) > 0 && m.wide {
 		m.indent = indentOf(data, o.Members[0].Name.StartOffset)
 	}
@@ -114,7 +114,7 @@ func putJSON(data []byte, path []string, name string, fields []field) ([]byte, e
 	case bytes.ContainsRune(inner, '\n'):
 		edits = append(edits, span{end, end, eol + m.indent + body})
 	default:
-		edits = append(edits, span{end, v.EndOffset - 1, eol + m.indent + body + eol + close})
+		edits = append(edits, span{end, v.EndOffset - 1, eol + m.indent + body + eol + outer})
 	}
 	return apply(data, edits), nil
 }

@@ -35,11 +35,10 @@ func readYAML(path string) (*yamlFile, error) {
 	if y.root, err = parseYAML(path, data); err != nil {
 		return nil, err
 	}
-	switch y.root.Kind {
-	case source.Null:
-	case source.Map:
+	switch kind := y.root.Kind; {
+	case kind == source.Map:
 		y.servers = y.root.Pair("servers")
-	default:
+	case kind != source.Null:
 		return nil, &Error{Path: path, Line: y.root.Line, Column: y.root.Column, Text: "wants a map, and holds " + y.root.Kind.String()}
 	}
 	if y.servers == nil {

@@ -225,7 +225,17 @@ func TestKeyring(t *testing.T) {
 	if e, ok := errors.AsType[*secrets.Error](err); !ok || !strings.Contains(e.Text, "nothing for service tenon, account bob") || e.Hint == "" {
 		t.Errorf("%v", err)
 	}
+	if err := secrets.Keep("tenon", "ann", "not-a-real-key-111"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := secrets.Keyring("tenon", "ann"); err != nil || got != "not-a-real-key-111" {
+		t.Errorf("kept as %q, %v", got, err)
+	}
 	keyring.MockInitWithError(errors.New("no bus"))
+	err = secrets.Keep("tenon", "ann", "not-a-real-key-222")
+	if e, ok := errors.AsType[*secrets.Error](err); !ok || !strings.Contains(e.Text, "no bus") || strings.Contains(e.Text, "not-a-real") || e.Hint == "" {
+		t.Errorf("%v", err)
+	}
 	_, err = secrets.Keyring("tenon", "ann")
 	if e, ok := errors.AsType[*secrets.Error](err); !ok || !strings.Contains(e.Text, "no bus") || !strings.Contains(e.Hint, "${file:") {
 		t.Errorf("%v", err)

@@ -10,16 +10,16 @@ import (
 
 // show writes a tree on one line.
 func show(n *toml.Node) string {
-	switch n.Kind {
-	case toml.Text:
+	switch k := n.Kind; {
+	case k == toml.Text:
 		return "'" + n.Text + "'"
-	case toml.List:
+	case k == toml.List:
 		var parts []string
 		for _, i := range n.Items {
 			parts = append(parts, show(i))
 		}
 		return "[" + strings.Join(parts, " ") + "]"
-	case toml.Table:
+	case k == toml.Table:
 		var parts []string
 		for _, p := range n.Pairs {
 			parts = append(parts, p.Key+":"+show(p.Value))
