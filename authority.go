@@ -63,7 +63,7 @@ func (a authority) View(c *tool.Call) (call.Catalog, error) {
 
 // facts returns what holds of a tool now, whoever uses it.
 func (v view) facts(t *tool.Tool) policy.Facts {
-	return policy.Facts{Blacklisted: v.Blacklisted(t.ID), Stopped: v.stops.why(t.ID)}
+	return policy.Facts{Blacklisted: v.Blacklisted(t.ID), Stopped: v.stops.Why(t.ID)}
 }
 
 // seen decides whether a tool may be seen. The gateway's own tools give nothing that
@@ -151,11 +151,11 @@ func (a authority) Approve(ctx context.Context, r *call.Request, d *tool.Decisio
 }
 
 // Enter implements call.Authority.
-func (a authority) Enter(r *call.Request) *tool.Error { return a.stops.enter(r) }
+func (a authority) Enter(r *call.Request) *tool.Error { return a.stops.Enter(r) }
 
 // Leave implements call.Authority.
 func (a authority) Leave(r *call.Request, res *tool.Result) {
-	a.stops.leave(r)
+	a.stops.Leave(r)
 	if a.cfg.Policy.Taint == config.TaintOff || res.Kind != "" && res.Kind != tool.Failed {
 		return // nothing was read
 	}

@@ -231,7 +231,7 @@ func (o Offer) All(yield func(name string, t *tool.Tool) bool) {
 // A look is what some callers see of a snapshot.
 type look struct {
 	snap  *catalog.Snapshot
-	stops *[]Stop
+	stops any // the version of the stops
 	tools []*tool.Tool
 
 	pinned []*tool.Tool // in lazy lists too
@@ -250,7 +250,7 @@ type looks struct {
 // look returns what these callers see now. While that is the same it is the same
 // one.
 func (s *scoped) look() *look {
-	snap, stops := s.catalog.Snapshot(), s.stops.set.Load()
+	snap, stops := s.catalog.Snapshot(), s.stops.Version()
 	scope := s.profile.Scope()
 	s.looksMu.Lock()
 	defer s.looksMu.Unlock()

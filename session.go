@@ -11,6 +11,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/relay"
+	"github.com/tenon-mcp/tenon/internal/stops"
 	"github.com/tenon-mcp/tenon/internal/skills"
 	"github.com/tenon-mcp/tenon/internal/upstream"
 	"github.com/tenon-mcp/tenon/tool"
@@ -217,8 +218,8 @@ func (s *scoped) mayReach(m *member) error {
 		return &tool.Error{Kind: tool.Unavailable, Text: "Server " + m.name + " is unavailable: " + tool.Flatten(m.err)}
 	}
 	whole := tool.ID{Server: m.name, Name: "*"}
-	if why := s.stops.why(whole); why != "" {
-		return stoppedError(why)
+	if why := s.stops.Why(whole); why != "" {
+		return stops.Refusal(why)
 	}
 	if s.Blacklisted(whole) || !s.profile.Reaches(m.name) {
 		return hidden

@@ -181,7 +181,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	g.leaving, g.leave = context.WithCancel(g.closing)
 	g.relay = relay.New(g.closing)
 	g.approvals = newApprovals(g)
-	g.openStops(o)
+	openStops(g, o)
 	g.logins = openLogins(o, func(tokens []tool.Secret) { secrets.Learn(tokens) })
 	g.memory.open(cfg, o, secrets)
 	g.long = openResults(cfg, o, g.spawner)

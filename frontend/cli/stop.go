@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	tenon "github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/frontend/rest"
+	"github.com/tenon-mcp/tenon/tool"
 )
 
 // stopCommand is the stop switch.
@@ -35,6 +37,7 @@ func stopCommand(a *app) *cobra.Command {
 				return err
 			}
 			stop.Reason, stop.By = reason, "cli"
+			a.warnOfUnknown(stop)
 			return a.runStops(cmd.Context(), func(s switches, ctx context.Context) ([]tenon.Stop, error) { return s.Stop(ctx, stop) })
 		},
 	}
@@ -67,9 +70,8 @@ func resumeCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-const operatorHelp = "It works on the gateway that runs (--gateway, $TENON_GATEWAY, else 127.0.0.1:8400), which needs an approver's\n" +
-	"credential: that of $TENON_APPROVER_TOKEN, or the one that the gateway of this user keeps in the state folder.\n" +
-	"Where none runs, it holds for pools that this user opens from then on."
+const operatorHelp = "It holds for every gateway and every pool of this user, within half a second. With --gateway or $TENON_GATEWAY it\n" +
+	"holds for the gateway that is named, whoever's it is; that needs an approver's credential, in $TENON_APPROVER_TOKEN."
 
 // whatToStop reads the arguments. Nothing is not all: that must be said.
 func whatToStop(cmd *cobra.Command, args []string, all bool) (tenon.Stop, error) {
@@ -97,12 +99,15 @@ type switches interface {
 func (a *app) runStops(ctx context.Context, do func(switches, context.Context) ([]tenon.Stop, error)) error {
 	ctx, cancel := a.bounded(ctx)
 	defer cancel()
-	s, err := a.switches(ctx)
+	s, err := a.switches()
 	if err != nil {
 		return err
 	}
 	stops, err := do(s, ctx)
 	if err != nil {
+		return err
+	}
+	if err := a.confirm(ctx, stops); err != nil {
 		return err
 	}
 	if a.json() {
@@ -123,13 +128,17 @@ func (a *app) runStops(ctx context.Context, do func(switches, context.Context) (
 	return nil
 }
 
-func (a *app) switches(ctx context.Context) (switches, error) {
-	if !a.isServed(ctx) {
+// switches returns the stops of the gateway that is named, else those of this user,
+// which every gateway and every pool of this user follows.
+func (a *app) switches() (switches, error) {
+	if a.gateway() == "" {
 		s, err := tenon.OpenStops(a.options(a.logger(quiet)))
-		if err != nil {
+		if s == nil {
 			return nil, err
 		}
-		a.note("no gateway runs at %s: this holds for pools that are opened from now on", usualGateway)
+		if err != nil {
+			a.note("the stops of before cannot be read, so every tool is stopped: %v", err)
+		}
 		return kept{s}, nil
 	}
 	c, err := a.operator()
@@ -139,6 +148,51 @@ func (a *app) switches(ctx context.Context) (switches, error) {
 	return served{c}, nil
 }
 
+// confirm makes sure that the usual gateway, where one runs, follows: it may be that
+// of another user.
+func (a *app) confirm(ctx context.Context, want []tenon.Stop) error {
+	if a.gateway() != "" || !a.isServed(ctx) {
+		return nil
+	}
+	c, err := a.operator()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		got, err := c.Stops(ctx)
+		if err == nil && slices.EqualFunc(got, want, func(a, b tenon.Stop) bool { return a.Server == b.Server && a.Tool == b.Tool }) {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return &problem{
+				kind: tool.Failed, err: err,
+				text: "the gateway at " + usualGateway + " does not follow: it is that of another user, or has another state folder",
+				hint: "name it with --gateway, and give its approver's credential in $TENON_APPROVER_TOKEN",
+			}
+		}
+	}
+}
+
+// warnOfUnknown tells whoever stops what is not there.
+func (a *app) warnOfUnknown(stop tenon.Stop) {
+	all, named := tenon.Servers(a.options(a.logger(quiet)), stop.Server)
+	if a.gateway() != "" || a.configPath() == "" || len(all) == 0 || len(named) > 0 || stop.Server == "tenon" {
+		return
+	}
+	hint := ""
+	if near := nearest(stop.Server, all); near != "" {
+		hint = "; did you mean " + near + "?"
+	}
+	a.note("warning: the configuration has no server %s%s", stop.Server, hint)
+}
+
 // kept are the stops of this user, as the next pool reads them.
 type kept struct{ *tenon.Stops }
 
@@ -146,15 +200,26 @@ type kept struct{ *tenon.Stops }
 func (k kept) List(context.Context) ([]tenon.Stop, error) { return k.Stops.List(), nil }
 
 // Stop implements switches.
-func (k kept) Stop(_ context.Context, s tenon.Stop) ([]tenon.Stop, error) {
-	err := k.Stops.Stop(s)
+func (k kept) Stop(ctx context.Context, s tenon.Stop) ([]tenon.Stop, error) {
+	err := k.Stops.Stop(ctx, s)
+	followed(ctx)
 	return k.Stops.List(), err
 }
 
 // Resume implements switches.
-func (k kept) Resume(_ context.Context, server, name string) ([]tenon.Stop, error) {
-	err := k.Stops.Resume(server, name)
+func (k kept) Resume(ctx context.Context, server, name string) ([]tenon.Stop, error) {
+	err := k.Stops.Resume(ctx, server, name)
+	followed(ctx)
 	return k.Stops.List(), err
+}
+
+// followed waits until the gateways that run have taken a change: what is stopped is
+// stopped when the command ends.
+func followed(ctx context.Context) {
+	select {
+	case <-time.After(tenon.StopsFollowed):
+	case <-ctx.Done():
+	}
 }
 
 // served are the stops of a gateway that runs.

@@ -30,7 +30,7 @@ func (a *api) stop(r *http.Request, caller tool.Caller) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	if err := a.gw.Stops().Stop(tenon.Stop{Server: o["server"], Tool: o["tool"], Reason: o["reason"], By: caller.Name}); err != nil {
+	if err := a.gw.Stops().Stop(r.Context(), tenon.Stop{Server: o["server"], Tool: o["tool"], Reason: o["reason"], By: caller.Name}); err != nil {
 		return response{}, err
 	}
 	return a.stops(r, caller)
@@ -42,7 +42,7 @@ func (a *api) resume(r *http.Request, caller tool.Caller) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	if err := a.gw.Stops().Resume(o["server"], o["tool"]); err != nil {
+	if err := a.gw.Stops().Resume(r.Context(), o["server"], o["tool"]); err != nil {
 		return response{}, err
 	}
 	return a.stops(r, caller)

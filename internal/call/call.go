@@ -115,6 +115,12 @@ func (r *Request) Note(stage, format string, args ...any) {
 // one too.
 func (r *Request) SessionName() string { return cmp.Or(r.Session, r.Task) }
 
+// Key tells calls apart.
+func (r *Request) Key() string { return r.ID }
+
+// ToolID names what really runs.
+func (r *Request) ToolID() tool.ID { return r.Target.ID }
+
 // Cancel ends the call with this error, wherever it is.
 func (r *Request) Cancel(why *tool.Error) { r.clock.cancel(why) }
 

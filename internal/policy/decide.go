@@ -259,7 +259,7 @@ func stopped(q question) answer {
 	if q.f.Stopped == "" {
 		return pass("nobody has stopped it")
 	}
-	return deny(fmt.Sprintf("The tool %s was stopped by an operator: %s. Do not retry before the operator opens it again.",
+	return deny(fmt.Sprintf("The tool %s cannot be used now. %s. Do not call it again before the stop is lifted.",
 		q.t.ID, strings.TrimRight(q.f.Stopped, ". ")), useOther, askHelp)
 }
 
