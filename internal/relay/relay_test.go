@@ -180,10 +180,52 @@ func TestLeasedLinksAreForOneRequestAtATime(t *testing.T) {
 	if len(s.links) != 2 {
 		t.Errorf("%d links", len(s.links))
 	}
+	if _, err := r.Client(modern("", "", "d")).Do(t.Context(), s, relay.Request{Method: "tools/call"}); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(s.sent); len(s.links) != 2 || s.sent[n-1].Link == s.sent[n-2].Link {
+		t.Errorf("two requests share a link, or there are %d links", len(s.links))
+	}
 	other := modern("", "", "d")
 	other.Caller = "bob"
 	if _, err := r.Client(other).Do(t.Context(), s, relay.Request{Method: "tools/call"}); err != nil || len(s.links) != 3 {
 		t.Errorf("another caller got a link of this one: %d, %v", len(s.links), err)
+	}
+}
+
+// A peer answers with what it was asked.
+type peer struct{ told []string }
+
+func (p *peer) Ask(_ context.Context, method string, _ []byte) (tool.Bytes, error) {
+	return tool.OneOf([]byte(`"` + method + `"`)), nil
+}
+
+func (p *peer) Notify(method string, params []byte) error {
+	p.told = append(p.told, method+string(params))
+	return nil
+}
+
+// TestWhatComesOnALinkReachesItsClient: on stdio nothing says to which request it
+// belongs.
+func TestWhatComesOnALinkReachesItsClient(t *testing.T) {
+	r := relay.New(t.Context())
+	defer r.Close()
+	s := &fake{spoken: era.Legacy, answer: func(ctx context.Context, x *relay.Sending, h relay.Handler) (tool.Bytes, error) {
+		h.Heard("notifications/message", tool.OneOf([]byte("{}")))
+		return asking(ctx, x, h)
+	}}
+	c := r.Client(relay.Options{Capabilities: []byte(`{"elicitation":{}}`)})
+	p := &peer{}
+	got, err := c.Do(t.Context(), s, relay.Request{Method: "tools/call", Peer: p})
+	if err != nil || string(got.Join()) != `{"said":"elicitation/create"}` || fmt.Sprint(p.told) != "[notifications/message{}]" {
+		t.Errorf("%s, %v, %q", got.Join(), err, p.told)
+	}
+	c.Close()
+	if !s.links[0].Ended() {
+		t.Error("the link outlives its client")
+	}
+	if _, err := c.Do(t.Context(), s, relay.Request{Method: "tools/call", Peer: p}); err == nil {
+		t.Error("a client that has ended got a new link")
 	}
 }
 
