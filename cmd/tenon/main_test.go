@@ -48,6 +48,10 @@ func TestMain(m *testing.M) {
 //	status CODE METHOD PATH FILE  sends a request to $URL with the credential of a
 //	                          file, or none, and wants this status
 //	hides WHERE…              wants no planted secret there: see leaky_test.go
+//	docs-http                 starts a tool server that wants a login, at $DOCS_URL
+//	pastes COMMAND ARGS…      runs a command, opens the address that it prints, and
+//	                          pastes where that ended: see login_test.go
+//	tokenless FILES…          wants that server to have got tokens, none in the files
 //
 // The commands words and listed are tool servers: see words_test.go and
 // listed_test.go. TENON_UPDATE=1 rewrites
@@ -62,9 +66,11 @@ func TestScripts(t *testing.T) {
 			"crash": crash, "asked": asked,
 			"until": until, "status": status,
 			"leaky-http": leakyHTTP, "hides": hides,
+			"docs-http": docsHTTP, "pastes": pastes, "tokenless": tokenless,
 		},
 		Setup: func(env *testscript.Env) error {
-			env.Values[gateway{}] = &gateway{}
+			env.Values[gateway{}], env.Values[doubles{}] = &gateway{}, &doubles{}
+			env.Setenv("TENON_KEYRING", "off")
 			env.Setenv("GORACE", withoutPause)
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "user"))
 			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "cache"))
@@ -240,7 +246,7 @@ func talk(ts *testscript.TestScript, _ bool, args []string) {
 // environment is what a script gives to a command that it does not run itself.
 func environment(ts *testscript.TestScript) []string {
 	var env []string
-	for _, key := range []string{"PATH", "LEAKY_URL", "PLANTED", "HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "AppData", "SystemRoot", "TENON_CONFIG", "TENON_SERVER_OPTIONS", "TENON_APPROVER_TOKEN", "GORACE"} {
+	for _, key := range []string{"PATH", "LEAKY_URL", "DOCS_URL", "TENON_KEYRING", "PLANTED", "HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "AppData", "SystemRoot", "TENON_CONFIG", "TENON_SERVER_OPTIONS", "TENON_APPROVER_TOKEN", "GORACE"} {
 		env = append(env, key+"="+ts.Getenv(key))
 	}
 	return env

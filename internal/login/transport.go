@@ -375,6 +375,10 @@ func (h *holder) refused(ctx context.Context, resp *http.Response, bearer string
 	if resp.StatusCode == http.StatusForbidden {
 		return h.forbidden(ctx, cs, bearer)
 	}
+	if !h.renewable(h.kept) {
+		h.looked = time.Time{} // somebody may have logged in just now
+		h.look(h.l.o.Now())
+	}
 	k := h.kept
 	asks := len(cs) > 0 || k != nil || h.s.Flow != "" || h.s.ClientID != ""
 	switch {

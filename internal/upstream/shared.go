@@ -55,16 +55,21 @@ func (s *Server) shared(ctx context.Context) (*link, error) {
 // mended reports whether a start that would have to wait may begin now, since what made
 // the last one fail is another than it was.
 func (s *Server) mended() bool {
-	if s.o.Mended == nil || !s.o.Mended() {
+	if s.o.Mended == nil {
+		return false
+	}
+	s.mu.Lock()
+	held := s.status.held()
+	s.mu.Unlock()
+	if !held || !s.o.Mended() {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.status.state != tool.StateFailed || s.status.nextTry.IsZero() {
-		return false
+	if held = s.status.held(); held {
+		s.status.nextTry = time.Time{}
 	}
-	s.status.nextTry = time.Time{}
-	return true
+	return held
 }
 
 func unavailable(server, reason string) *tool.Error {

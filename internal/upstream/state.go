@@ -101,6 +101,11 @@ func (s *status) mayStart(server string) error {
 	return nil
 }
 
+// held reports whether the next start has to wait for its time.
+func (s *status) held() bool {
+	return s.state == tool.StateFailed && time.Until(s.nextTry) > 0
+}
+
 // A heldError says that a call was held back, since its server is started again
 // only later.
 type heldError struct{ until time.Time }
