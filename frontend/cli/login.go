@@ -35,7 +35,7 @@ func loginCommand(a *app) *cobra.Command {
 		Use:   "login SERVER",
 		Short: "Log in at a tool server that wants OAuth",
 		Long: "Log in at a server of the configuration. Its tokens are kept encrypted in the user's state folder, and renewed\n" +
-			"before their end; a gateway that runs takes them when it next tries the server, within a minute.\n\n" +
+			"before their end; a gateway that runs takes them with the next call.\n\n" +
 			"browser opens one, which comes back to a port of loopback. paste prints the address to open anywhere, and reads\n" +
 			"from standard input the one that the browser ended at. device prints a code to enter on another device. Where\n" +
 			"neither the command nor the configuration says, it is browser, or paste where there is none.",
