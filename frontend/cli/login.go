@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -152,10 +153,10 @@ func (a *app) pasted(ctx context.Context) (string, error) {
 		err  error
 	}
 	answers := make(chan answer, 1)
-	go func() {
+	new(sync.WaitGroup).Go(func() {
 		text, err := bufio.NewReader(io.LimitReader(a.Stdin, maxPasted)).ReadString('\n')
 		answers <- answer{text, err}
-	}()
+	})
 	select {
 	case got := <-answers:
 		if got.text = strings.TrimSpace(got.text); got.text != "" {
