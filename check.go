@@ -50,9 +50,8 @@ func (g *Gateway) Check(ctx context.Context, connect bool) Report {
 		wg.Wait()
 	}
 	r := Report{Broken: p.cfg.Broken, Warnings: p.cfg.Warnings, Servers: g.Status(), Findings: g.Definitions().Findings()}
-	if connect { // before, nobody knows what there is
-		r.Warnings = append(slices.Clone(r.Warnings), g.Policy().missing()...)
-	}
+	r.Broken, r.Warnings = slices.Clone(r.Broken), slices.Clone(r.Warnings)
+	(maker{g, p}).checkNames(&r, connect)
 	for _, t := range p.catalog.Snapshot().Tools() {
 		if !t.Meta.Registered {
 			r.Undeclared = append(r.Undeclared, t.ID.String())

@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/catalog"
 	"github.com/tenon-mcp/tenon/internal/config"
+	"github.com/tenon-mcp/tenon/internal/named"
 	"github.com/tenon-mcp/tenon/internal/offer"
 	"github.com/tenon-mcp/tenon/internal/policy"
 	"github.com/tenon-mcp/tenon/internal/quota"
@@ -36,6 +37,7 @@ type pool struct {
 	looks
 	pipeline
 	inUse
+	named *named.Watch // guarded by Gateway.offering
 }
 
 // newPool makes the pool of a configuration, beside the one before. Nothing of it
@@ -58,10 +60,11 @@ func newPool(g *Gateway, cfg *config.Config, old *pool) (*pool, error) {
 	if err := (maker{g, p}).fill(old); err != nil {
 		return nil, errors.Join(err, closeAll(p.without(old)))
 	}
+	p.named = p.watchNames()
 	v := view{g, p}
 	p.pipeline = newPipeline(cfg.Gateway.Admission, v, v.enduring(call.Options{
 		Admission: admissionOf(cfg, old), Authority: authority{v}, Quota: g.quota,
-		Send: v.send, Record: v.keep, Reserve: g.record.reserve(), NewID: record.NewID,
+		Send: v.send, Record: v.keep, Reserve: g.record.reserve(), Begin: v.begin, NewID: record.NewID,
 		Check:   newSchemas(g.log).check,
 		Timeout: cfg.Gateway.CallTimeout, MaxTimeout: cfg.Gateway.MaxCallTimeout, Logger: g.log,
 		Secrets: g.secrets, Redact: cfg.Policy.Redact.Results, Rules: content, Keeper: keeper{g}, Ledger: g.ledger, Fallbacks: standIns,

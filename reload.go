@@ -81,7 +81,7 @@ var errClosed = &tool.Error{Kind: tool.Unavailable, Text: "the gateway is closed
 // warnings.
 func sameConfig(a, b *config.Config) bool {
 	x, y := *a, *b
-	x.Warnings, y.Warnings = nil, nil
+	x.Warnings, y.Warnings, x.Named, y.Named = nil, nil, nil, nil
 	return reflect.DeepEqual(x, y)
 }
 

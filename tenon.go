@@ -214,11 +214,13 @@ func (o *Options) load() (*config.Config, error) {
 		}
 	}
 	if o.Config == "" {
-		return withSkills(config.BuiltIn(keyless), nil)
+		cfg := config.BuiltIn(keyless)
+		cfg.Skills.Loaded = loadSkills(cfg.Skills).Loaded
+		return cfg, nil
 	}
-	return withSkills(config.Load(checks(config.Source{
+	return config.Load(checks(config.Source{
 		Path: o.Config, Env: o.Env, Bundled: names, Rules: builtInRules(), CheckAddress: rules.CheckAddress,
-	})))
+	}))
 }
 
 // Close stops all servers and waits for them, side by side. Calls in flight fail.

@@ -96,7 +96,9 @@ func (s guards) oidc(in *object) *OIDC {
 	in.duration("timeout", 100*time.Millisecond, time.Minute, &p.Timeout)
 	for _, at := range in.list("grants") {
 		one := newObject(at, in.ex, in.to)
-		p.Grants = append(p.Grants, claimGrant(one))
+		g := claimGrant(one)
+		p.Grants = append(p.Grants, g)
+		s.chosen = append(s.chosen, references(one, "skills", g.Skills)...)
 		s.limitsNamed(one)
 	}
 	if at := in.seen["grants"]; at != nil && len(p.Grants) == 0 {

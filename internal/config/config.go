@@ -38,6 +38,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/named"
 	"github.com/tenon-mcp/tenon/internal/source"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -70,6 +71,8 @@ type Source struct {
 	// expression the mistake is.
 	CheckParameter   func(r ParameterRule) error
 	CheckReadOnlyFor func(expression string) error
+	// LoadSkills reads the skills that there are; nil leaves names of skills unchecked.
+	LoadSkills func(Skills) SkillSet
 }
 
 // A Config is all that the files say, validated, with the defaults filled in.
@@ -108,6 +111,9 @@ type Config struct {
 	Skills       Skills `json:",omitzero"`
 	Auth         Auth   `json:",omitzero"`
 	Lazy         Lazy   `json:",omitzero"` // whether the list of tools is short
+
+	// Named are all places that name tools of servers that are there.
+	Named []named.Name `json:"-"`
 
 	// Broken are the mistakes in server entries, by place.
 	Broken []Problem

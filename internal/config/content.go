@@ -133,7 +133,7 @@ func (s sections) toolPatterns(o *object, key string) []tool.ID {
 			o.fail(n, fmt.Sprintf("%s: %s %s", key, quoteOf(n, text), wrong), `write "server/tool"; * stands for any text`)
 			continue
 		}
-		s.patterns = append(s.patterns, located{id, n})
+		s.patterns = append(s.patterns, located{id: id, at: n})
 		out = append(out, id)
 	}
 	return out

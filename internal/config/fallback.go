@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -89,7 +90,7 @@ func (s sections) fallback(in *object, key *source.Node) (Fallback, bool) {
 			return f, false
 		}
 		f = Fallback{Pattern: id}
-		s.patterns = append(s.patterns, located{id, key})
+		s.patterns = append(s.patterns, located{id: id, at: key})
 	}
 	if f.Group != "" && slices.ContainsFunc(s.cfg.Fallbacks, func(g Fallback) bool { return g.Group == f.Group }) {
 		in.fail(key, fmt.Sprintf("fallbacks: a group %q is there already", f.Group), "")
@@ -111,8 +112,11 @@ func (s sections) fallback(in *object, key *source.Node) (Fallback, bool) {
 		at := m.Tool
 		if at.Name == "" {
 			at.Name = "*"
+			if !strings.ContainsAny(f.Pattern.Name, `*?[\`) {
+				at.Name = cmp.Or(f.Pattern.Name, "*") // the tool of the name that was called
+			}
 		}
-		s.patterns = append(s.patterns, located{at, n})
+		s.patterns = append(s.patterns, located{id: at, at: n})
 	}
 	return f, true
 }

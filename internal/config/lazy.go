@@ -56,7 +56,7 @@ func (s sections) lazy(o *object) {
 			continue
 		}
 		l.Pinned = append(l.Pinned, id)
-		s.patterns = append(s.patterns, located{id, item})
+		s.patterns = append(s.patterns, located{id: id, at: item})
 	}
 	in.refuse()
 }

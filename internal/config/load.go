@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/glob"
 	"github.com/tenon-mcp/tenon/internal/interpolate"
+	"github.com/tenon-mcp/tenon/internal/named"
 	"github.com/tenon-mcp/tenon/internal/source"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -30,7 +31,7 @@ func newLoader(src Source) *loader {
 		files:        files{env: environ(src.Env), secrets: make(map[string]bool), noted: make(map[string]bool)},
 		bundled:      src.Bundled,
 		builtInRules: src.Rules, checkAddress: src.CheckAddress,
-		checkParameter: src.CheckParameter, checkReadOnlyFor: src.CheckReadOnlyFor,
+		checkParameter: src.CheckParameter, checkReadOnlyFor: src.CheckReadOnlyFor, loadSkills: src.LoadSkills,
 		names:   make(map[string]*source.Node),
 		outside: outside{keyring: make(map[string]string), told: make(map[string]bool)},
 	}
@@ -51,18 +52,28 @@ type loader struct {
 
 	checkParameter   func(ParameterRule) error
 	checkReadOnlyFor func(string) error
+	loadSkills       func(Skills) SkillSet
 
 	cfg      Config
 	entries  []*entry
 	names    map[string]*source.Node // the first entry of each name
 	warnings []source.Mistake
-	patterns []located // for checks when all servers are known
+	patterns []located   // for checks when all servers are known
+	chosen   []reference // of skills, for checks when these are known
+	disabled []reference
 	timeouts []limited // for checks when the gateway's limits are known
 }
 
 type located struct {
-	id tool.ID
-	at *source.Node
+	id       tool.ID
+	at       *source.Node
+	argument string // of a rule for one
+}
+
+// A reference is the name of a skill.
+type reference struct {
+	name string
+	at   *source.Node
 }
 
 type limited struct {
@@ -169,6 +180,7 @@ func (l *loader) add(entries ...*entry) {
 func (l *loader) finish() (*Config, error) {
 	l.checkTimeouts()
 	l.checkPatterns()
+	skills := l.readSkills()
 	if len(l.entries) > maxServers {
 		l.fail(l.entries[maxServers].key, fmt.Sprintf("is one of more than %d servers", maxServers), "")
 	}
@@ -184,14 +196,14 @@ func (l *loader) finish() (*Config, error) {
 		}
 	}
 	l.cfg.Broken = source.Problems(broken)
-	l.cfg.Warnings = source.Problems(l.warnings)
+	l.cfg.Warnings = append(source.Problems(l.warnings), skills.Warnings...)
 	l.cfg.Secrets, l.cfg.Settings = l.allSecrets()
 	l.cfg.Files = slices.Sorted(maps.Keys(l.noted))
-	if l.cfg.Strict || len(l.mistakes) > 0 {
+	if l.cfg.Strict || len(l.mistakes)+len(skills.Mistakes) > 0 {
 		l.mistakes = append(l.mistakes, broken...)
 	}
-	if len(l.mistakes) > 0 {
-		return nil, &Error{Problems: source.Problems(l.mistakes)}
+	if all := append(source.Problems(l.mistakes), skills.Mistakes...); len(all) > 0 {
+		return nil, &Error{Problems: all}
 	}
 	cfg := l.cfg
 	return &cfg, nil
@@ -224,6 +236,10 @@ func (l *loader) checkPatterns() {
 	unknown := 0
 	for _, p := range l.patterns {
 		if slices.ContainsFunc(names, func(n string) bool { return glob.Match(p.id.Server, n) }) {
+			l.cfg.Named = append(l.cfg.Named, named.At(p.at, p.id, p.argument))
+			continue
+		}
+		if p.argument != "" { // of its tool it is told
 			continue
 		}
 		text := fmt.Sprintf("%q names no server of this configuration", clip(p.id.String()))

@@ -66,7 +66,7 @@ func (s guards) policy(o *object) {
 	in.boolean("allow_notification", &p.AllowNotification)
 	s.parameters(in)
 	var named []*source.Node // the names of limits that rules give
-	p.Callers, p.Sessions = subjects(in, "callers", &named), subjects(in, "sessions", &named)
+	p.Callers, p.Sessions = s.subjects(in, "callers", &named), s.subjects(in, "sessions", &named)
 	for _, part := range []func(*object){s.approvals, s.taint, s.limits, s.definitions, s.redact} {
 		part(in)
 	}
@@ -115,7 +115,7 @@ func (s guards) parameters(o *object) {
 			in.fail(p.Key, fmt.Sprintf("parameters: %q %s", clip(p.Key.Text), wrong), `write "server/tool"; * stands for any text`)
 			continue
 		}
-		s.patterns = append(s.patterns, located{id, p.Key})
+		s.patterns = append(s.patterns, located{id: id, at: p.Key})
 		args := newObject(p.Value, in.ex, in.to)
 		if len(p.Value.Pairs) == 0 && p.Value.Kind == source.Map || p.Value.Kind == source.Null {
 			in.fail(p.Key, "the rule looks at no argument", `write the name of an argument and what it may be, such as name: {glob: "web-*"}`)
@@ -126,6 +126,7 @@ func (s guards) parameters(o *object) {
 				return
 			}
 			s.cfg.Policy.Parameters = append(s.cfg.Policy.Parameters, s.parameter(id, a.Key, a.Value, args))
+			s.patterns = append(s.patterns, located{id, a.Key, a.Key.Text})
 		}
 	}
 }
@@ -212,7 +213,7 @@ func oneOrMore(o *object, name string, dst *[]string) {
 }
 
 // subjects reads a map of patterns of names. It adds the names of limits to named.
-func subjects(o *object, name string, named *[]*source.Node) []SubjectRule {
+func (s guards) subjects(o *object, name string, named *[]*source.Node) []SubjectRule {
 	n := o.key(name)
 	if n == nil {
 		return nil
@@ -232,6 +233,7 @@ func subjects(o *object, name string, named *[]*source.Node) []SubjectRule {
 		sub := newObject(p.Value, in.ex, in.to)
 		mode(sub, &r.Mode)
 		oneOrMore(sub, "skill", &r.Skills)
+		s.chosen = append(s.chosen, references(sub, "skill", r.Skills)...)
 		sub.text("limits", &r.Limits)
 		if r.Limits != "" {
 			*named = append(*named, sub.seen["limits"])

@@ -195,7 +195,7 @@ func (s sections) rules(o *object) {
 			in.fail(p.Key, fmt.Sprintf("tools: %q %s", clip(p.Key.Text), wrong), `write "server/tool"; * stands for any text`)
 			continue
 		}
-		s.patterns = append(s.patterns, located{id, p.Key})
+		s.patterns = append(s.patterns, located{id: id, at: p.Key})
 		s.cfg.Tools = append(s.cfg.Tools, s.rule(id, p.Value, in))
 	}
 }
@@ -269,7 +269,7 @@ func (l *loader) blacklist(o *object, key string) {
 			continue
 		}
 		l.cfg.Blacklist = append(l.cfg.Blacklist, id)
-		l.patterns = append(l.patterns, located{id, n})
+		l.patterns = append(l.patterns, located{id: id, at: n})
 	}
 }
 

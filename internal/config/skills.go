@@ -1,6 +1,11 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tenon-mcp/tenon/internal/source"
+)
 
 // Skills is the section `skills:`, where the folders of skills are.
 type Skills struct {
@@ -41,6 +46,60 @@ func (s guards) skills(o *object) {
 	}
 	in.texts("disabled", &k.Disabled)
 	in.text("default", &k.Default)
+	s.disabled = references(in, "disabled", k.Disabled)
+	if k.Default != "" {
+		s.chosen = append(s.chosen, references(in, "default", []string{k.Default})...)
+	}
 	in.boolean("built_in", &k.BuiltIn)
 	in.refuse()
+}
+
+// A SkillSet is what came of reading the skills.
+type SkillSet struct {
+	Loaded             any       // see Skills
+	Names              []string  // of all that there are, disabled ones too; nil where nobody knows
+	Files              []string  // that they were read from
+	Mistakes, Warnings []Problem // with their places
+}
+
+// references returns the names that a key holds, each with its place.
+func references(o *object, key string, names []string) []reference {
+	n := o.seen[key]
+	out := make([]reference, len(names))
+	for i, name := range names {
+		out[i] = reference{name, n}
+		if n.Kind == source.List && i < len(n.Items) {
+			out[i].at = n.Items[i]
+		}
+	}
+	return out
+}
+
+// readSkills reads the skills, and wants those to be there that the files name.
+func (l *loader) readSkills() SkillSet {
+	if l.loadSkills == nil || l.vaultOnly {
+		return SkillSet{}
+	}
+	set := l.loadSkills(l.cfg.Skills)
+	l.cfg.Skills.Loaded = set.Loaded
+	for _, path := range set.Files {
+		l.note(path)
+	}
+	if set.Names == nil {
+		return set
+	}
+	for _, r := range l.disabled {
+		if !slices.Contains(set.Names, r.name) {
+			l.warn(r.at, fmt.Sprintf("disabled: there is no skill %s", quoteOf(r.at, r.name)), suggest(r.name, set.Names, "there are"))
+		}
+	}
+	for _, r := range l.chosen {
+		switch {
+		case !slices.Contains(set.Names, r.name):
+			l.fail(r.at, fmt.Sprintf("there is no skill %s", quoteOf(r.at, r.name)), suggest(r.name, set.Names, "there are"))
+		case slices.Contains(l.cfg.Skills.Disabled, r.name):
+			l.fail(r.at, fmt.Sprintf("the skill %s is disabled", quoteOf(r.at, r.name)), "take it out of skills.disabled, or name another one")
+		}
+	}
+	return set
 }

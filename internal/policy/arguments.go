@@ -229,6 +229,13 @@ func simplest(r rune) rune {
 // A path leads to an argument: the names of objects, and the numbers of elements.
 type path []string
 
+// Steps returns the names that the path of an argument goes through; nil for all
+// arguments, and for what is no path.
+func Steps(argument string) []string {
+	p, _ := parsePath(argument)
+	return p
+}
+
 // parsePath reads a.b.c, or a JSON pointer /a/b. A lone dot is all arguments.
 func parsePath(text string) (path, error) {
 	switch {

@@ -186,6 +186,14 @@ func (pr *Profile) question(t *tool.Tool, args json.RawMessage, f Facts) questio
 	return q
 }
 
+// Reads reports whether a call with these arguments changes nothing.
+func (pr *Profile) Reads(t *tool.Tool, args json.RawMessage) bool {
+	if t.Meta.ReadOnly || t.Meta.ReadOnlyFor == "" {
+		return t.Meta.ReadOnly
+	}
+	return pr.question(t, args, Facts{}).reads == byArgs
+}
+
 // The decisions that simply allow.
 var (
 	allowed  = &tool.Decision{Behavior: tool.Allow, ReasonType: OK, Reason: "Allowed."}

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/tenon-mcp/tenon/internal/argglob"
 	"github.com/tenon-mcp/tenon/internal/glob"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -53,7 +54,7 @@ type param struct {
 
 	prefix   string // of the names of its tools, before the first character with a meaning
 	path     path
-	globs    []*regexp.Regexp
+	globs    []*argglob.Glob
 	networks []netip.Prefix
 	pattern  *regexp.Regexp
 	values   []any
@@ -108,10 +109,11 @@ func (p *Policy) compile(r *Parameter) (*param, error) {
 
 func (c *param) compile() error {
 	for _, g := range c.Globs {
-		if len(g) > maxExpression || !utf8.ValidString(g) {
-			return fmt.Errorf("glob: %q is no text in UTF-8 of at most %d bytes", clip(g), maxExpression)
+		ready, err := argglob.Compile(g)
+		if err != nil {
+			return fmt.Errorf("glob %q: %w", clip(g), err)
 		}
-		c.globs = append(c.globs, regexp.MustCompile(globPattern(g))) // what is quoted always compiles
+		c.globs = append(c.globs, ready)
 	}
 	for _, n := range c.Networks {
 		network, err := parseNetwork(n)
@@ -146,34 +148,6 @@ func (c *param) compile() error {
 		c.values = append(c.values, v)
 	}
 	return nil
-}
-
-// globPattern returns the regular expression that a glob stands for. It has one
-// for each text.
-func globPattern(glob string) string {
-	var b strings.Builder
-	b.WriteString(`\A`)
-	for i := 0; i < len(glob); {
-		r, size := utf8.DecodeRuneInString(glob[i:])
-		switch {
-		case strings.HasPrefix(glob[i:], "**"):
-			b.WriteString(`(?s:.*)`)
-			size = len(glob[i:]) - len(strings.TrimLeft(glob[i:], "*"))
-		case r == '*':
-			b.WriteString(`[^/\\]*`)
-		case r == '?':
-			b.WriteString(`[^/\\]`)
-		case r == '\\' && i+1 < len(glob):
-			_, next := utf8.DecodeRuneInString(glob[i+1:])
-			b.WriteString(regexp.QuoteMeta(glob[i+1 : i+1+next]))
-			size += next
-		default:
-			b.WriteString(regexp.QuoteMeta(glob[i : i+size]))
-		}
-		i += size
-	}
-	b.WriteString(`\z`)
-	return b.String()
 }
 
 // parseNetwork reads 10.0.0.0/8 or 10.1.2.3.
@@ -274,44 +248,18 @@ func (c *param) fits(text string) bool {
 		}
 		return false
 	}
-	for i, g := range c.globs {
-		if text == c.Globs[i] || g.MatchString(text) && !climbs(text) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.globs, func(g *argglob.Glob) bool { return g.Match(text) })
 }
 
 // hidden tells what a text holds that a person does not see, or that ends it
 // elsewhere for other programs.
 func (c *param) hidden(text string) string {
-	for _, r := range text {
-		if c.pattern != nil && (r == '\n' || r == '\r' || r == '\t') {
-			continue // a regular expression says itself where it allows them
-		}
-		if r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
-			return fmt.Sprintf("it holds the character U+%04X, which is not seen or not valid", r)
-		}
+	but := ""
+	if c.pattern != nil {
+		but = "\n\r\t" // a regular expression says itself where it allows them
+	}
+	if r, ok := argglob.Unseen(text, but); ok {
+		return fmt.Sprintf("it holds the character U+%04X, which is not seen or not valid", r)
 	}
 	return ""
 }
-
-// climbs reports whether a text that is a path leaves the folder that it names, as
-// it stands or once %2e is read as a dot.
-func climbs(text string) bool {
-	for range 3 {
-		for s := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(`/\?#;`, r) }) {
-			if strings.TrimSpace(s) == ".." || strings.HasPrefix(s, "..") && strings.Trim(s, ". ") == "" {
-				return true
-			}
-		}
-		plain := unescape.Replace(text)
-		if plain == text {
-			return false
-		}
-		text = plain
-	}
-	return true // it is escaped more often than anybody does by chance
-}
-
-var unescape = strings.NewReplacer("%2e", ".", "%2E", ".", "%2f", "/", "%2F", "/", "%5c", `\`, "%5C", `\`, "%25", "%", "．", ".", "／", "/", "․", ".", "∕", "/", "⁄", "/", "＼", `\`)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenon-mcp/tenon/internal/glob"
+	"github.com/tenon-mcp/tenon/internal/named"
 	"github.com/tenon-mcp/tenon/internal/source"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -170,31 +171,48 @@ func (f *fields) tools() {
 	}
 	kept := f.skill.Tools[:0:0]
 	for i, entry := range f.skill.Tools {
+		place := at
 		if i < len(at.Items) {
-			f.entry(at.Items[i], entry, &kept)
-			continue
+			place = at.Items[i]
 		}
-		f.entry(at, entry, &kept)
+		if f.entry(place, entry, &kept) {
+			f.skill.Named = append(f.skill.Named, meant(place, kept[len(kept)-1]))
+		}
 	}
 	f.skill.Tools = append([]string{}, kept...)
 }
 
-// entry checks one tool.
-func (f *fields) entry(at *source.Node, entry string, kept *[]string) {
+// entry checks one tool, and reports whether it is a new one of the list.
+func (f *fields) entry(at *source.Node, entry string, kept *[]string) bool {
 	entry = strings.TrimSpace(entry)
 	server, name, whole := strings.Cut(entry, "/")
 	switch {
 	case strings.ContainsAny(entry, "()"):
 		f.warnings = append(f.warnings, at.Mistake(fmt.Sprintf("the tool %q is one of another program, and is left out", clip(entry)), ""))
-		return
+		return false
 	case entry == "" || whole && (server == "" || name == ""):
 		f.fail(at, fmt.Sprintf("%q names no tool", clip(entry)), `write "tool", "server/tool" or "server__tool"; * stands for any text`)
 	case glob.Check(server) != nil || glob.Check(name) != nil:
 		f.fail(at, fmt.Sprintf("%q is no pattern: a [ is not closed", clip(entry)), "")
 	case slices.Contains(*kept, entry):
-		return
+		return false
 	}
 	*kept = append(*kept, entry)
+	return true
+}
+
+// meant returns what an entry may name.
+func meant(at *source.Node, entry string) named.Name {
+	server, name, whole := strings.Cut(entry, "/")
+	if whole {
+		return named.At(at, tool.ID{Server: server, Name: name}, "")
+	}
+	n := named.At(at, tool.ID{Server: "*", Name: entry}, "")
+	n.Text = entry
+	if server, name, flat := strings.Cut(entry, "__"); flat && server != "" && name != "" {
+		n.Patterns = append(n.Patterns, tool.ID{Server: server, Name: name})
+	}
+	return n
 }
 
 func (f *fields) risk() {

@@ -35,6 +35,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/internal/named"
 	"github.com/tenon-mcp/tenon/internal/source"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -66,8 +67,9 @@ type Skill struct {
 	// Metadata are the further texts of its author.
 	Metadata map[string]string `json:"metadata,omitempty"`
 	// Path is its file; empty for one that comes with Tenon.
-	Path     string `json:"path,omitempty"`
-	Playbook string `json:"-"` // Markdown
+	Path     string       `json:"path,omitempty"`
+	Playbook string       `json:"-"` // Markdown
+	Named    []named.Name `json:"-"` // the entries of Tools with their places
 }
 
 // Options say which skills there are.
@@ -78,15 +80,14 @@ type Options struct {
 	// BuiltIn adds those that come with Tenon; one of Dirs with the same name
 	// replaces one of them.
 	BuiltIn bool
-	// Disabled are the names of skills to leave out.
-	Disabled []string
 }
 
 //go:embed builtin
 var builtIn embed.FS
 
 // Load reads the skills, sorted by name. The error is a *source.Error with every
-// mistake; warnings are what was read over.
+// mistake; then all that is said of the skills is their names, and nothing where
+// nobody can know them. Warnings are what was read over.
 func Load(o Options) (all []Skill, warnings []source.Problem, err error) {
 	r := &reader{byName: map[string]string{}}
 	for _, dir := range o.Dirs {
@@ -101,15 +102,9 @@ func Load(o Options) (all []Skill, warnings []source.Problem, err error) {
 		})
 		r.skills = append(own, r.skills...)
 	}
-	for _, name := range o.Disabled {
-		if !slices.ContainsFunc(r.skills, func(s Skill) bool { return s.Name == name }) {
-			r.warnings = append(r.warnings, source.NewFile("skills.disabled", 0).Mistake(fmt.Sprintf("there is no skill %q to disable", clip(name)), ""))
-		}
-	}
-	r.skills = slices.DeleteFunc(r.skills, func(s Skill) bool { return slices.Contains(o.Disabled, s.Name) })
 	slices.SortFunc(r.skills, func(a, b Skill) int { return cmp.Compare(a.Name, b.Name) })
 	if len(r.mistakes) > 0 {
-		return nil, nil, &source.Error{Problems: source.Problems(r.mistakes)}
+		return r.names(), source.Problems(r.warnings), &source.Error{Problems: source.Problems(r.mistakes)}
 	}
 	return r.skills, source.Problems(r.warnings), nil
 }
@@ -121,6 +116,23 @@ type reader struct {
 	mistakes []source.Mistake
 	warnings []source.Mistake
 	opened   int
+	broken   []string // names of skills that cannot be used
+	unknown  bool     // a folder could not be read
+}
+
+// names returns the skills with their names alone, broken ones too.
+func (r *reader) names() []Skill {
+	if r.unknown {
+		return nil
+	}
+	out := []Skill{}
+	for i := range r.skills {
+		out = append(out, Skill{Name: r.skills[i].Name})
+	}
+	for _, name := range r.broken {
+		out = append(out, Skill{Name: name})
+	}
+	return out
 }
 
 func (r *reader) file(path string) *source.File {
@@ -137,6 +149,7 @@ func (r *reader) dir(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		r.mistakes = append(r.mistakes, r.file(dir).Mistake("the folder of skills cannot be read: "+reason(err), ""))
+		r.unknown = true
 		return
 	}
 	found := 0
@@ -147,6 +160,7 @@ func (r *reader) dir(dir string) {
 		}
 		if found++; len(r.skills) >= maxSkills {
 			r.mistakes = append(r.mistakes, r.file(path).Mistake(fmt.Sprintf("is one of more than %d skills", maxSkills), ""))
+			r.unknown = true
 			return
 		}
 		r.path(path, e.Name())
@@ -162,10 +176,15 @@ func (r *reader) path(path, folder string) {
 	data, err := read(path)
 	if err != nil {
 		r.mistakes = append(r.mistakes, file.Mistake(reason(err), ""))
+		r.broken = append(r.broken, folder)
 		return
 	}
 	s, ok := r.parse(file, data, folder)
 	if !ok {
+		r.broken = append(r.broken, folder)
+		if s.Name != "" && s.Name != folder {
+			r.broken = append(r.broken, s.Name)
+		}
 		return
 	}
 	s.Path = path

@@ -156,9 +156,9 @@ func TestFolders(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(one, "README.md"), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	all, _, err := skills.Load(skills.Options{Dirs: []string{one}, Disabled: []string{"b"}})
-	if err != nil || len(all) != 1 || all[0].Name != "a" {
-		t.Errorf("skills %v, error %v; want a alone", all, err)
+	all, _, err := skills.Load(skills.Options{Dirs: []string{one}})
+	if err != nil || len(all) != 2 || all[0].Name != "a" || all[1].Name != "b" {
+		t.Errorf("skills %v, error %v; want a and b", all, err)
 	}
 	_, _, err = skills.Load(skills.Options{Dirs: []string{one, folder(t, map[string]string{"a": text("a")})}})
 	if err == nil || !strings.Contains(err.Error(), `"a" is there already`) {
@@ -168,9 +168,9 @@ func TestFolders(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "cannot be read") {
 		t.Errorf("error is %v, want one that tells the folder is not there", err)
 	}
-	_, warnings, err := skills.Load(skills.Options{Dirs: []string{t.TempDir()}, Disabled: []string{"q"}})
-	if err != nil || len(warnings) != 2 {
-		t.Errorf("warnings %v, error %v; want one for the empty folder and one for the name", warnings, err)
+	_, warnings, err := skills.Load(skills.Options{Dirs: []string{t.TempDir()}})
+	if err != nil || len(warnings) != 1 {
+		t.Errorf("warnings %v, error %v; want one for the empty folder", warnings, err)
 	}
 	many := map[string]string{}
 	for i := range 1001 {
