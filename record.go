@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/call"
@@ -71,6 +72,18 @@ func (r records) reserve() func(ctx context.Context, most time.Duration) (bool, 
 		p, err := r.store.Reserve(ctx, most)
 		return bool(p), err
 	}
+}
+
+// begin records that a call is about to be sent that may change something.
+func (v view) begin(ctx context.Context, r *call.Request) error {
+	if s, ok := r.View.(*scoped); v.record.store == nil || ok && s.profile.Reads(r.Target, r.Arguments) {
+		return nil
+	}
+	return v.record.store.Begin(ctx, store.Place(r.Place), store.Finished{Entry: record.Entry{
+		ID: r.ID, Server: r.Target.Server, Tool: r.Target.Name, Caller: r.Caller,
+		Session: r.Session, Task: r.Task, Skill: r.Skill, Started: r.Started, Attempts: r.Attempts,
+		Notes: slices.Clone(throughNote(r, r.Notes)), Decision: r.Decision,
+	}, Arguments: r.Arguments})
 }
 
 // keep records a finished call.

@@ -48,6 +48,10 @@ type Options struct {
 	// wait for that as long as the call may take. Its error is one of kind Unavailable.
 	// What it returns else is Request.Place. Nil has place for all.
 	Reserve func(ctx context.Context, most time.Duration) (bool, error)
+	// Begin writes down that a call is about to be sent of a tool that may write, and
+	// may wait for that. Its error is that of a call that is not sent. Nil writes
+	// nothing down.
+	Begin func(ctx context.Context, r *Request) error
 	// NewID returns the id of a new call.
 	NewID func() string
 	// Timeout bounds a call whose caller and tool say nothing; MaxTimeout bounds
@@ -104,6 +108,7 @@ type Request struct {
 	// unfinished is set where the result is not the end: it wants input, or a task
 	// stands for it.
 	unfinished bool
+	begun      *tool.Tool // whose call was written down before it was sent; set by send
 }
 
 // Note adds a note to the result.

@@ -21,6 +21,9 @@ func send(o *Options) Handler {
 		if err != nil {
 			return r.fail(tool.Invalid, "The arguments of %s are not valid: %v. Send a JSON object.", r.Target.Name, err)
 		}
+		if err := o.begin(ctx, r); err != nil {
+			return failed(r, err)
+		}
 		r.Attempts++
 		raw, err := o.Send(ctx, r, params)
 		if err == nil {

@@ -25,7 +25,7 @@ import (
 var migrations embed.FS
 
 // schema is the version that the code needs: the number of the last migration.
-const schema = 1
+const schema = 2
 
 // A base is the database. It is opened when it is first needed, and again after
 // that failed.
@@ -34,6 +34,7 @@ type base struct {
 
 	mu     sync.Mutex
 	opened *sql.DB
+	file   os.FileInfo // of SQLite, as it was opened
 	closed bool
 }
 
@@ -55,8 +56,34 @@ func (b *base) open(ctx context.Context) (*sql.DB, error) {
 	if err := b.migrate(ctx, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	if !b.postgres {
+		if b.file, err = os.Stat(b.url); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
+	}
 	b.opened = db
 	return db, nil
+}
+
+// vanished reports whether the file that was opened is no longer where it was.
+func (b *base) vanished() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.opened == nil || b.postgres {
+		return false
+	}
+	now, err := os.Stat(b.url)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(b.file, now)
+}
+
+// reopen lets go of the database: it is opened again when it is next needed.
+func (b *base) reopen() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.opened != nil {
+		_ = b.opened.Close() // its file is gone
+		b.opened = nil
+	}
 }
 
 // isOpen reports whether the database was opened.

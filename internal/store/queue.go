@@ -19,8 +19,9 @@ type Finished struct {
 	Result    tool.Bytes // the CallToolResult, or nothing
 	Message   string     // in place of Result
 
-	size int               // of the arguments, before they were cut
-	sum  [sha256.Size]byte // of the arguments, where they were cut
+	size  int               // of the arguments, before they were cut
+	sum   [sha256.Size]byte // of the arguments, where they were cut
+	begun chan struct{}     // closed once it is written, of a call that has only begun
 }
 
 // A Place is the right to one row. The zero value is none.
@@ -38,6 +39,7 @@ type queue struct {
 	rows     []Finished    // that wait
 	freed    chan struct{} // closed, and made anew, when places become free
 	waiting  int           // for freed
+	begun    int           // of the rows: somebody waits for them
 }
 
 func (q *queue) used() int {
@@ -65,7 +67,10 @@ func (q *queue) put(f Finished) {
 	q.mu.Lock()
 	q.rows = append(q.rows, f)
 	q.bytes += f.held()
-	wake := len(q.rows) == 1 || len(q.rows)%batchRows == 0
+	wake := len(q.rows) == 1 || len(q.rows)%batchRows == 0 || f.begun != nil
+	if f.begun != nil {
+		q.begun++
+	}
 	q.mu.Unlock()
 	if wake {
 		select {
@@ -84,7 +89,29 @@ func (q *queue) drain(to []Finished, n int) []Finished {
 	rest := copy(q.rows, q.rows[n:])
 	clear(q.rows[rest:])
 	q.rows = q.rows[:rest]
+	if q.begun > 0 {
+		q.begun = 0
+		for i := range q.rows {
+			if q.rows[i].begun != nil {
+				q.begun++
+			}
+		}
+	}
 	return to
+}
+
+// full reports whether the rows must not wait for more.
+func (q *queue) full() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.begun > 0 || len(q.rows) >= batchRows
+}
+
+// idle reports whether nothing runs, and nothing waits.
+func (q *queue) idle() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.reserved == 0 && len(q.rows) == 0
 }
 
 // free gives back the places of rows.
@@ -120,11 +147,7 @@ func (s *Store) Reserve(ctx context.Context, most time.Duration) (Place, error) 
 		gone := s.state.gone.Load()
 		if gone != nil && s.o.StopGone {
 			s.state.refused.Add(1)
-			return false, &tool.Error{
-				Kind: tool.Unavailable, Err: errors.Join(ErrNoPlace, gone.err),
-				Text: "The record of calls cannot be written, and the operator allows no call without it. This call was not carried out. " +
-					"Tell the operator: " + s.remedy() + ". Calls go on by themselves once it can be written.",
-			}
+			return false, s.refusal(errors.Join(ErrNoPlace, gone.err))
 		}
 		ok, freed := s.queue.take(gone == nil && !s.o.FailFull)
 		switch {

@@ -19,6 +19,7 @@ type Filter struct {
 	Server, Tool string
 	Kind         tool.Kind
 	OK           bool // only calls that succeeded; Kind must be empty then
+	Running      bool // only calls that have begun and not ended; likewise
 	Session      string
 	Task         string
 	Caller       string
@@ -93,10 +94,19 @@ func (s *Store) gaps(ctx context.Context, from, before int64) (n int64, err erro
 	return n, err
 }
 
+// A call that was begun is one of the calls until there is a row for its end.
+const (
+	isOpen     = "(type = 'begun' AND NOT " + ended + ")"
+	callOrOpen = "(type = 'call' OR " + isOpen + ")"
+)
+
 // where returns the conditions of a query.
 func (f Filter) where() (string, []any) {
-	all := []string{"type = ?"}
-	args := []any{TypeCall}
+	all := []string{callOrOpen}
+	args := []any(nil)
+	if f.Running {
+		all[0] = isOpen
+	}
 	for _, c := range []struct{ column, value string }{
 		{"server", f.Server}, {"tool", f.Tool}, {"kind", string(f.Kind)}, {"session", f.Session}, {"task", f.Task}, {"caller", f.Caller},
 	} {
@@ -105,7 +115,7 @@ func (f Filter) where() (string, []any) {
 		}
 	}
 	if f.OK {
-		all = append(all, "kind = ''")
+		all = append(all, "type = 'call' AND kind = ''")
 	}
 	if !f.Since.IsZero() {
 		all, args = append(all, "at >= ?"), append(args, f.Since.UnixMicro())
@@ -119,12 +129,13 @@ func (f Filter) where() (string, []any) {
 	return strings.Join(all, " AND "), args
 }
 
-// Call returns the row of one call; ok is false where there is none.
+// Call returns the row of one call: of its end, or where that is not there yet of its
+// beginning. Ok is false where there is neither.
 func (s *Store) Call(ctx context.Context, id string) (row Row, ok bool, err error) {
 	if err := s.settle(ctx); err != nil {
 		return Row{}, false, err
 	}
-	rows, err := s.query(ctx, "id = ? AND type = ? ORDER BY seq DESC LIMIT 1", storable(id), TypeCall)
+	rows, err := s.query(ctx, "id = ? AND type IN ('call', 'begun') ORDER BY type DESC, seq DESC LIMIT 1", storable(id))
 	if err != nil || len(rows) == 0 {
 		return Row{}, false, err
 	}

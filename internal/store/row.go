@@ -28,9 +28,11 @@ const (
 // The types of rows.
 const (
 	TypeCall     = "call"
+	TypeBegun    = "begun"    // a call was about to be sent
 	TypeApproval = "approval" // what became of a request for approval
 	TypePruned   = "pruned"   // older rows left; the chain begins behind them
 	TypeGap      = "gap"      // calls went on unrecorded
+	TypeBreak    = "break"    // the chain did not go on from where it ended
 )
 
 // A Row is what the record keeps of one event. Most are calls.
@@ -40,6 +42,9 @@ type Row struct {
 	Approval *tool.Approval `json:"approval,omitempty"`
 	Pruned   *Pruned        `json:"pruned,omitempty"`
 	Gap      *Gap           `json:"gap,omitempty"`
+	Break    *Break         `json:"break,omitempty"`
+	Run      string         `json:"run,omitempty"` // process of a call that has begun
+	Sum      string         `json:"sum,omitempty"` // SHA-256 of what the table of approvals has
 
 	Seq  int64  `json:"-"`
 	Hash string `json:"-"` // hexadecimal
@@ -83,6 +88,10 @@ type Pruned struct {
 	Upto int64     `json:"upto"` // the number of the last of them
 	Hash string    `json:"hash"` // of that one; the chain goes on from it
 	Rows int64     `json:"rows"`
+	// Faults are what was wrong with them and those before, Bad how many such there
+	// were.
+	Faults []Fault `json:"faults,omitempty"`
+	Bad    int     `json:"bad,omitempty"`
 }
 
 // Gap says that calls went on unrecorded.
@@ -90,7 +99,20 @@ type Gap struct {
 	At    time.Time `json:"at"`
 	Calls int64     `json:"calls"`
 	Why   string    `json:"why"`
+	// Unknown is that nobody knows how many, if any.
+	Unknown bool `json:"unknown,omitempty"`
 }
+
+// Break says that the chain was not what the file beside the database said.
+type Break struct {
+	At   time.Time `json:"at"`
+	Seq  int64     `json:"seq"` // of the last row, as the file had it
+	Hash string    `json:"hash"`
+	Had  int64     `json:"had"` // the number of the last row that was there
+}
+
+// kindBegun begins the column kind of a call that has begun; the process follows.
+const kindBegun = "begun:"
 
 // An encoded row is ready to be chained.
 type encoded struct {
@@ -102,13 +124,16 @@ type encoded struct {
 
 // encode makes the row of a finished call: masked, cut, and safe for any database.
 func (s *core) encode(f *Finished) encoded {
-	r := Row{Type: TypeCall, Call: &Call{
+	r := Row{Type: TypeCall, Run: s.runOf(f), Call: &Call{
 		ID: f.ID, Server: s.name(f.Server), Tool: s.name(f.Tool), Kind: f.Kind,
 		Caller:  tool.Caller{Name: s.name(f.Caller.Name), Via: f.Caller.Via},
 		Session: s.name(f.Session), Task: s.name(f.Task), Skill: s.name(f.Skill),
 		Started: f.Started.UTC().Truncate(time.Microsecond), ElapsedMS: float64(f.Elapsed.Microseconds()) / 1e3,
 		Bytes: f.Bytes, Attempts: f.Attempts, Notes: s.notes(f.Notes), Decision: s.decision(f.Decision),
 	}}
+	if f.begun != nil {
+		r.Type = TypeBegun
+	}
 	if g := f.Caller.Grant; g != nil {
 		r.Key = g.Key
 	}
@@ -224,6 +249,9 @@ func columns(r *Row, body string) encoded {
 		c := r.Call
 		e.at, e.server, e.tool, e.kind = c.Started.UnixMicro(), c.Server, c.Tool, string(c.Kind)
 		e.caller, e.session, e.task = c.Caller.Name, c.Session, c.Task
+		if r.Type == TypeBegun {
+			e.kind = kindBegun + r.Run
+		}
 	case r.Approval != nil:
 		a := r.Approval
 		e.at, e.server, e.tool, e.caller, e.session, e.task = a.CreatedAt.UnixMicro(), a.Server, a.Tool, a.Caller.Name, a.Session, a.Task
@@ -231,6 +259,8 @@ func columns(r *Row, body string) encoded {
 		e.at = r.Pruned.At.UnixMicro()
 	case r.Gap != nil:
 		e.at = r.Gap.At.UnixMicro()
+	case r.Break != nil:
+		e.at = r.Break.At.UnixMicro()
 	}
 	for _, text := range []*string{&e.id, &e.server, &e.tool, &e.kind, &e.caller, &e.session, &e.task} {
 		*text = storable(*text)

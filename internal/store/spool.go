@@ -95,8 +95,13 @@ func (w *writer) take(ctx context.Context, rows []encoded, files []string) error
 	err := w.change(ctx, func(tx *sql.Tx, h head) (head, error) {
 		fresh := make([]encoded, 0, len(rows))
 		for _, r := range rows {
+			if r.typ == TypeGap {
+				fresh = append(fresh, r)
+				continue
+			}
 			var n int
-			if err := tx.QueryRowContext(ctx, w.base.sql("SELECT COUNT(*) FROM record WHERE id = ? AND type = ?"), r.id, r.typ).Scan(&n); err != nil {
+			err := tx.QueryRowContext(ctx, w.base.sql("SELECT COUNT(*) FROM record WHERE id = ? AND type = ? AND (type = 'call' OR server = ? AND tool = ?)"), r.id, r.typ, r.server, r.tool).Scan(&n)
+			if err != nil {
 				return h, err
 			}
 			if n == 0 {
@@ -126,7 +131,7 @@ func readSpool(path string) (rows []encoded, broken int, err error) {
 		line, err := readLine(in)
 		if len(line) > 0 {
 			var r Row
-			if json.Unmarshal(line, &r) != nil || r.Type != TypeCall || r.Call == nil || r.ID == "" {
+			if json.Unmarshal(line, &r) != nil || !r.mayBeLeft() {
 				broken++
 			} else {
 				rows = append(rows, columns(&r, strings.ToValidUTF8(string(line), "\uFFFD")))
@@ -139,6 +144,17 @@ func readSpool(path string) (rows []encoded, broken int, err error) {
 			return nil, 0, err
 		}
 	}
+}
+
+// mayBeLeft reports whether a row is one that a process leaves.
+func (r *Row) mayBeLeft() bool {
+	switch r.Type {
+	case TypeCall, TypeBegun:
+		return r.Call != nil && r.ID != ""
+	case TypeGap:
+		return r.Gap != nil
+	}
+	return false
 }
 
 // readLine reads a line without its end. One that is too long is an error.

@@ -116,6 +116,7 @@ type core struct {
 	place place
 	base  base
 	state state
+	self  atomic.Pointer[run] // this process, once it has a file
 }
 
 // A place says where the database is and what lies beside it.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,11 +22,13 @@ type writer struct {
 	again  time.Time // not before
 	pruned time.Time
 	looked time.Time
+	noted  runNote
 }
 
 // run writes until the store closes, and then what is left.
 func (w *writer) run() {
 	defer w.unlock()
+	defer func() { w.leaves(w.state.unrecorded.Load() - w.told) }()
 	if w.o.Eager {
 		w.work(w.ctx)
 	}
@@ -67,10 +70,7 @@ func (w *writer) patience() time.Duration {
 // enough, or somebody asks. It reports false where the store closes.
 func (w *writer) gather(late <-chan time.Time) bool {
 	for {
-		w.queue.mu.Lock()
-		full := len(w.queue.rows) >= batchRows
-		w.queue.mu.Unlock()
-		if full {
+		if w.queue.full() {
 			return true
 		}
 		select {
@@ -96,11 +96,15 @@ func (w *writer) rest() time.Duration {
 
 // work does what is due: what failed before, what others left, what is too old.
 func (w *writer) work(ctx context.Context) {
+	if w.o.Eager {
+		w.enrol()
+	}
+	w.look()
 	w.flush(ctx)
 	if w.tries > 0 || !w.holds() {
 		return
 	}
-	if err := w.takeOver(ctx); err != nil {
+	if err := errors.Join(w.takeOver(ctx), w.bury(ctx)); err != nil {
 		w.failed(err)
 		return
 	}
@@ -146,20 +150,21 @@ func (w *writer) flush(ctx context.Context) {
 
 // write writes the batch, and a row for what could not be recorded before.
 func (w *writer) write(ctx context.Context) error {
-	if !w.holds() {
-		if len(w.rows) > 0 {
-			if err := w.leave(w.rows); err != nil {
-				return err
-			}
-		}
-		w.done(w.told)
-		return nil
-	}
 	rows, told := w.rows, w.state.unrecorded.Load()
 	if told > w.told {
 		gap := Row{Type: TypeGap, Gap: &Gap{At: time.Now().UTC(), Calls: told - w.told, Why: "the record could not be written"}}
 		rows = append(slices.Clip(rows), w.encodeRow(&gap))
 	}
+	if w.hurries() || !w.holds() {
+		if len(rows) > 0 {
+			if err := w.leave(rows); err != nil {
+				return err
+			}
+		}
+		w.done(told)
+		return nil
+	}
+	w.look()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeWithin)
 	defer cancel()
 	stop := context.AfterFunc(w.ctx, cancel)
@@ -172,16 +177,38 @@ func (w *writer) write(ctx context.Context) error {
 	return nil
 }
 
+// hurries reports whether somebody waits for the batch in a process that may end
+// before it needs the database: then it is left, which is the faster way to the disk.
+func (w *writer) hurries() bool {
+	return !w.o.Eager && !w.base.isOpen() && w.place.spool != "" && slices.ContainsFunc(w.batch, func(f Finished) bool { return f.begun != nil })
+}
+
+// look notices that the file of the database was taken away, or another one put in
+// its place: what is written to it would be nowhere.
+func (w *writer) look() {
+	if !w.base.vanished() {
+		return
+	}
+	w.log.Error("the file of the record is gone, or another one, while it was in use: rows may be lost, and what is written goes into the file that is there now",
+		"file", w.place.name, "remedy", "put the file back while the gateway is stopped; tenon record verify tells what is missing")
+	w.base.reopen()
+}
+
 // writeWithin bounds one transaction: a database that says nothing is gone.
 const writeWithin = 15 * time.Second
 
 // done gives back the places of the batch.
 func (w *writer) done(told int64) {
 	var bytes int64
+	n := 0
 	for i := range w.batch {
 		bytes += w.batch[i].held()
+		if begun := w.batch[i].begun; begun != nil {
+			close(begun)
+		} else {
+			n++
+		}
 	}
-	n := len(w.batch)
 	clear(w.batch)
 	w.batch, w.rows, w.told = w.batch[:0], w.rows[:0], told
 	w.state.written.Add(int64(n))
@@ -192,6 +219,7 @@ func (w *writer) done(told int64) {
 func (w *writer) failed(err error) {
 	w.tries++
 	w.again = time.Now().Add(min(flushAfter<<min(w.tries-1, 5), 5*time.Second))
+	w.note(runNote{Waiting: int64(w.queue.used()), Lost: w.state.unrecorded.Load() - w.told, Gone: clip(w.hide(err), 300)})
 	if w.state.gone.Load() != nil {
 		return
 	}
@@ -205,6 +233,7 @@ func (w *writer) failed(err error) {
 
 func (w *writer) recovered() {
 	w.tries = 0
+	w.note(runNote{})
 	if w.state.gone.Swap(nil) != nil {
 		w.log.Warn("the record of calls can be written again", "unrecorded", w.state.unrecorded.Load())
 	}
@@ -255,8 +284,14 @@ func (w *writer) last() {
 	}
 	for w.next() {
 		if err := w.leave(w.rows); err != nil {
-			w.lose(len(w.batch), false)
-			w.log.Error("calls stay unrecorded", "calls", len(w.batch), "error", w.hide(err))
+			n := 0
+			for i := range w.batch {
+				if w.batch[i].begun == nil {
+					n++
+				}
+			}
+			w.lose(n, false)
+			w.log.Error("calls stay unrecorded", "calls", n, "error", w.hide(err))
 		}
 		w.done(w.told)
 	}
@@ -272,6 +307,9 @@ func (w *writer) next() bool {
 	}
 	if len(w.rows) != len(w.batch) {
 		w.rows = w.rows[:0]
+		if slices.ContainsFunc(w.batch, func(f Finished) bool { return f.begun != nil }) {
+			w.enrol()
+		}
 		for i := range w.batch {
 			w.rows = append(w.rows, w.encode(&w.batch[i]))
 		}
