@@ -91,6 +91,8 @@ const (
 	Stateful  Era = "legacy"
 	Stateless Era = "modern"
 	Both      Era = "both"
+	// Tasks is a server of the lab's own, with the extension for tasks.
+	Tasks Era = "tasks"
 )
 
 // A Fixture is an MCP server that the gateway stands before.
@@ -109,8 +111,15 @@ func (f *Fixture) Close() {
 // Fixture starts a server of the era.
 func (l *Lab) Fixture(ctx context.Context, era Era) (*Fixture, error) {
 	f := &Fixture{}
-	if era != Both {
+	switch era {
+	case Stateful, Stateless:
 		return f, l.serve(ctx, f, era)
+	case Tasks:
+		work, cancel := context.WithCancel(ctx)
+		s := &taskServer{ctx: work, tasks: map[string]*task{}}
+		f.close = append(f.close, s.work.Wait, cancel)
+		return f, f.listen(ctx, s)
+	case Both:
 	}
 	var targets []*url.URL
 	for _, e := range []Era{Stateful, Stateless} {
@@ -163,13 +172,18 @@ func (f *Fixture) mux(ctx context.Context, legacy, modern *url.URL) error {
 		r.SetURL(target)
 		r.Out.Host = r.In.Host
 	}}
+	return f.listen(ctx, proxy)
+}
+
+// listen serves handler on a port of its own and sets f.URL.
+func (f *Fixture) listen(ctx context.Context, handler http.Handler) error {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		f.Close()
 		return err
 	}
-	server := &http.Server{Handler: proxy, ReadHeaderTimeout: patience}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: patience}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) }) // ends with Close
 	f.close = append(f.close, func() {

@@ -53,7 +53,7 @@ func (l *Lab) RunServer(ctx context.Context, url, revision string, scenarios ...
 	}
 	var all Sheet
 	for _, s := range scenarios {
-		sheet, err := l.run(ctx, nil, "server", "--url", url, "--scenario", s, "--spec-version", revision)
+		sheet, err := l.run(ctx, nil, "server", "--url", url, "--scenario", s, "--spec-version", revision, "--force")
 		if err != nil {
 			return nil, err
 		}

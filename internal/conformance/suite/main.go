@@ -2,7 +2,7 @@
 // table: a row for each scenario, a column for each pair of what the client and
 // the server speak.
 //
-//	go run ./internal/conformance/suite [-cells modern-both,client] [-v]
+//	go run ./internal/conformance/suite [-cells modern-both,client] [-v] [-direct]
 //
 // It fails where a cell scores less than its goal, where a required scenario fails
 // that expected.txt does not name, and where one passes that it does name.
@@ -49,6 +49,15 @@ var cells = []cell{
 	{"modern-legacy", modern, conformance.Stateful, 35},
 }
 
+// The scenarios of the extension for tasks, which the suite does not score.
+var (
+	tasksCell = cell{"tasks", modern, conformance.Tasks, 10}
+	tasksRuns = []string{
+		"tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields", "tasks-request-state-removal", "tasks-mrtr-input",
+		"tasks-request-headers", "tasks-dispatch-and-envelope", "tasks-status-notifications", "tasks-required-task-error", "tasks-mrtr-composition",
+	}
+)
+
 // The scenarios of the client's side that need no authorization server.
 var (
 	clientCell = cell{name: "client", goal: 12}
@@ -76,6 +85,7 @@ func main() {
 	defer stop()
 	only := flag.String("cells", "", "cells to run, with commas between (all)")
 	why := flag.Bool("v", false, "say why each scenario fails")
+	direct := flag.Bool("direct", false, "leave the gateway out, to see what the fixtures themselves can do")
 	wrap := flag.Bool("wrap", false, "be the client under test: start a gateway before the URL that follows, and run the SDK's client against it")
 	flag.Parse()
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
@@ -84,7 +94,7 @@ func main() {
 	if *wrap {
 		err = wrapped(ctx, flag.Arg(0))
 	} else {
-		err = measure(ctx, os.Stdout, *only, *why)
+		err = measure(ctx, os.Stdout, *only, *why, *direct)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "conformance:", err)
@@ -96,7 +106,7 @@ func main() {
 }
 
 // measure runs the cells and prints the table.
-func measure(ctx context.Context, w io.Writer, only string, why bool) error {
+func measure(ctx context.Context, w io.Writer, only string, why, direct bool) error {
 	expected, err := parse(expectedText)
 	if err != nil {
 		return err
@@ -106,11 +116,11 @@ func measure(ctx context.Context, w io.Writer, only string, why bool) error {
 		return err
 	}
 	t := &table{}
-	for _, c := range append(slices.Clone(cells), clientCell) {
+	for _, c := range append(slices.Clone(cells), tasksCell, clientCell) {
 		if only != "" && !slices.Contains(strings.Split(only, ","), c.name) {
 			continue
 		}
-		sheet, err := run(ctx, lab, c)
+		sheet, err := run(ctx, lab, c, direct)
 		if err != nil {
 			sheet = nil // the cell fails, the others are still worth knowing
 			fmt.Fprintf(w, "%s: %v\n", c.name, err)
@@ -125,7 +135,7 @@ func measure(ctx context.Context, w io.Writer, only string, why bool) error {
 }
 
 // run runs one cell with a fixture and a gateway of its own.
-func run(ctx context.Context, lab *conformance.Lab, c cell) (conformance.Sheet, error) {
+func run(ctx context.Context, lab *conformance.Lab, c cell, direct bool) (conformance.Sheet, error) {
 	if c.name == clientCell.name {
 		return runClient(ctx, lab)
 	}
@@ -134,12 +144,19 @@ func run(ctx context.Context, lab *conformance.Lab, c cell) (conformance.Sheet, 
 		return nil, err
 	}
 	defer fixture.Close()
-	gateway, err := lab.Gateway(ctx, map[string]any{"fixture": map[string]any{"url": fixture.URL}})
-	if err != nil {
-		return nil, err
+	url := fixture.URL
+	if !direct {
+		gateway, err := lab.Gateway(ctx, map[string]any{"fixture": map[string]any{"url": url}})
+		if err != nil {
+			return nil, err
+		}
+		defer gateway.Close()
+		url = gateway.Server("fixture")
 	}
-	defer gateway.Close()
-	return lab.RunServer(ctx, gateway.Server("fixture"), c.revision)
+	if c.name == tasksCell.name {
+		return lab.RunServer(ctx, url, c.revision, tasksRuns...)
+	}
+	return lab.RunServer(ctx, url, c.revision)
 }
 
 // runClient has the suite judge what reaches its servers through the gateway.
