@@ -1,0 +1,109 @@
+// Package argglob holds the text of an argument to a glob, as whoever wrote the glob
+// understands it: it does not leave the folder that it names, nor hide a part of
+// itself from who looks at it.
+//
+//	g, err := argglob.Compile("/data/*")
+//	g.Match("/data/a.txt")        // true
+//	g.Match("/data/x/a.txt")      // false: ** passes a slash
+//	g.Match("/data/..")           // false
+//	argglob.Unseen("/data/a\x00") // 0, true: refuse it before any pattern is asked
+//
+// In a glob * is any text without / and \, ** is any text, ? is one character but
+// these, and \ quotes what follows. All else stands for itself.
+package argglob
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxLen is how long a glob may be, in bytes.
+const MaxLen = 4096
+
+// A Glob is a glob that is ready to be used.
+type Glob struct {
+	text string
+	re   *regexp.Regexp
+}
+
+// Compile returns a glob. The error says what is wrong with its text.
+func Compile(text string) (*Glob, error) {
+	if len(text) > MaxLen || !utf8.ValidString(text) {
+		return nil, fmt.Errorf("it is no text in UTF-8 of at most %d bytes", MaxLen)
+	}
+	return &Glob{text, regexp.MustCompile(expression(text))}, nil // what is quoted always compiles
+}
+
+// String returns the text of the glob.
+func (g *Glob) String() string { return g.text }
+
+// Match reports whether a text fits. One that climbs fits only a glob that is the
+// same, character by character. A text with characters that are not seen is for Unseen.
+func (g *Glob) Match(text string) bool {
+	return text == g.text || g.re.MatchString(text) && !climbs(text)
+}
+
+// expression returns the regular expression that a glob stands for. It has one for
+// each text.
+func expression(glob string) string {
+	var b strings.Builder
+	b.WriteString(`\A`)
+	for i := 0; i < len(glob); {
+		r, size := utf8.DecodeRuneInString(glob[i:])
+		switch {
+		case strings.HasPrefix(glob[i:], "**"):
+			b.WriteString(`(?s:.*)`)
+			size = len(glob[i:]) - len(strings.TrimLeft(glob[i:], "*"))
+		case r == '*':
+			b.WriteString(`[^/\\]*`)
+		case r == '?':
+			b.WriteString(`[^/\\]`)
+		case r == '\\' && i+1 < len(glob):
+			_, next := utf8.DecodeRuneInString(glob[i+1:])
+			b.WriteString(regexp.QuoteMeta(glob[i+1 : i+1+next]))
+			size += next
+		default:
+			b.WriteString(regexp.QuoteMeta(glob[i : i+size]))
+		}
+		i += size
+	}
+	b.WriteString(`\z`)
+	return b.String()
+}
+
+// Unseen returns the first character of a text that a person does not see, that ends
+// the text for other programs, or that is not valid. Those of but may be in it.
+func Unseen(text, but string) (rune, bool) {
+	for _, r := range text {
+		if strings.ContainsRune(but, r) && r != utf8.RuneError {
+			continue
+		}
+		if r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
+			return r, true
+		}
+	}
+	return 0, false
+}
+
+// climbs reports whether a text that is a path leaves the folder that it names, as
+// it stands or once %2e is read as a dot.
+func climbs(text string) bool {
+	for range 3 {
+		for s := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(`/\?#;`, r) }) {
+			if strings.TrimSpace(s) == ".." || strings.HasPrefix(s, "..") && strings.Trim(s, ". ") == "" {
+				return true
+			}
+		}
+		plain := unescape.Replace(text)
+		if plain == text {
+			return false
+		}
+		text = plain
+	}
+	return true // it is escaped more often than anybody does by chance
+}
+
+var unescape = strings.NewReplacer("%2e", ".", "%2E", ".", "%2f", "/", "%2F", "/", "%5c", `\`, "%5C", `\`, "%25", "%", "．", ".", "／", "/", "․", ".", "∕", "/", "⁄", "/", "＼", `\`)
