@@ -86,7 +86,7 @@ func approveCommand(a *app) *cobra.Command {
 		Short: "Let a call run",
 		Long: "Let a call run: this one, or with --scope session every call of the tool by its caller in its session, or with\n" +
 			"--scope pattern those of them whose arguments match. Arguments that no --pattern names must then be as they are\n" +
-			"in this call.\n\n" + approverHelp,
+			"in this call. In a glob * is any text without a slash, ** any text, ? one character; a path with .. in it never matches.\n\n" + approverHelp,
 		Example: "  tenon approvals approve apv_1k1…\n  tenon approvals approve apv_1k1… --scope pattern --pattern 'path=/tmp/*'",
 		Args:    exactly("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -464,11 +464,22 @@ func TestScopes(t *testing.T) {
 		{"session", "", tool.ScopeSession, []string{asked, `{}`}, nil},
 		{
 			"pattern", `{"path":"/tmp/*"}`, tool.ScopePattern,
-			[]string{asked, `{"path": "/tmp/b", "deep": false, "n": 7}`, `{"n":7,"path":"/tmp/x/y","deep":false}`},
+			[]string{asked, `{"path": "/tmp/b", "deep": false, "n": 7}`, `{"n":7,"path":"/tmp/.x","deep":false}`},
 			[]string{
+				`{"n":7,"path":"/tmp/x/y","deep":false}`, `{"n":7,"path":"/tmp/x\\y","deep":false}`, `{"n":7,"path":"/tmp/..","deep":false}`,
+				`{"n":7,"path":"/tmp/a\u0000b","deep":false}`, `{"n":7,"path":"/tmp/x\n; rm -rf .","deep":false}`, `{"n":7,"path":"/tmp/\u202ex","deep":false}`,
+				`{"n":7,"path":"/tmp/%2e%2e","deep":false}`, `{"n":7,"path":"/tmp/%252e.","deep":false}`,
 				`{"path":"/etc/a","deep":false,"n":7}`, `{"path":"/tmp/b","deep":true,"n":7}`, `{"path":"/tmp/b","n":7}`,
 				`{"path":"/tmp/b","deep":false,"n":7,"more":1}`, `{"path":["/tmp/b"],"deep":false,"n":7}`, `{}`,
 				`{"path":"/tmp/b","path":"/etc/a","deep":false,"n":7}`, `{"path":"/etc/a","path":"/tmp/b","deep":false,"n":7}`, `{"path":"/tmp/b","deep":false,"n":7.0}`,
+			},
+		},
+		{
+			"pattern of folders", `{"path":"/tmp/**"}`, tool.ScopePattern,
+			[]string{asked, `{"n":7,"path":"/tmp/x/y","deep":false}`},
+			[]string{
+				`{"n":7,"path":"/tmp/../etc/shadow","deep":false}`, `{"n":7,"path":"/tmp/%2e%2e/x","deep":false}`, `{"n":7,"path":"/tmp/x/..\\y","deep":false}`,
+				`{"n":7,"path":"/tmp/x\n; rm -rf /","deep":false}`, `{"n":7,"path":"/tmp/a\u0000b","deep":false}`, `{"n":7,"path":"/tmp/a\u200b","deep":false}`,
 			},
 		},
 		{"number", `{"n":"?"}`, tool.ScopePattern, []string{`{"path":"/tmp/a","deep":false,"n":8}`}, []string{`{"path":"/tmp/a","deep":false,"n":80}`}},
@@ -527,7 +538,7 @@ func TestScopes(t *testing.T) {
 func TestWrongVerdicts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, new(approval.Memory))
-		got := d.later(t.Context(), ask(`{"path":"/tmp/a","list":[1]}`))
+		got := d.later(t.Context(), ask(`{"path":"/tmp/a","list":[1],"unseen":"a\u0000"}`))
 		p := d.pending()
 		for _, v := range []tool.Verdict{
 			{Scope: "for ever"},
@@ -537,6 +548,9 @@ func TestWrongVerdicts(t *testing.T) {
 			{Scope: tool.ScopePattern, Pattern: json.RawMessage(`{"path":1}`)},
 			{Scope: tool.ScopePattern, Pattern: json.RawMessage(`{"path":"/etc/*"}`)},
 			{Scope: tool.ScopePattern, Pattern: json.RawMessage(`{"path":"["}`)},
+			{Scope: tool.ScopePattern, Pattern: json.RawMessage(`{"path":"/*"}`)},
+			{Scope: tool.ScopePattern, Pattern: json.RawMessage(`{"unseen":"*"}`)},
+			{Scope: tool.ScopePattern, Pattern: json.RawMessage(`{"path":"` + strings.Repeat("*", 9000) + `"}`)},
 			{Scope: tool.ScopePattern, Pattern: json.RawMessage(`{"other":"*"}`)},
 			{Scope: tool.ScopePattern, Pattern: json.RawMessage(`{"list":"*"}`)},
 		} {

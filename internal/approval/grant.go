@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tenon-mcp/tenon/internal/glob"
+	"github.com/tenon-mcp/tenon/internal/argglob"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -25,7 +25,7 @@ type call struct{ caller, session, server, tool, rule string }
 type grant struct {
 	call
 	id       string                     // of the approval
-	patterns map[string]string          // by the name of the argument; nil where all arguments will do
+	patterns map[string]*argglob.Glob   // by the name of the argument; nil where all arguments will do
 	fixed    map[string]json.RawMessage // the other arguments, which must be as they were asked for
 	until    time.Time                  // by the clock on the wall
 	deadline time.Time                  // by time that passes
@@ -50,7 +50,7 @@ func (g *grant) covers(c *call, args []byte) bool {
 	for name, value := range members {
 		if pattern, ok := g.patterns[name]; ok {
 			text, ok := textOf(value)
-			if !ok || !glob.Match(pattern, text) {
+			if !ok || !matches(pattern, text) {
 				return false
 			}
 			continue
@@ -60,6 +60,12 @@ func (g *grant) covers(c *call, args []byte) bool {
 		}
 	}
 	return true
+}
+
+// matches reports whether a text is among what a person can have meant by a pattern.
+func matches(pattern *argglob.Glob, text string) bool {
+	_, unseen := argglob.Unseen(text, "")
+	return !unseen && pattern.Match(text)
 }
 
 // Granted reports whether a person has allowed calls like this one for its session,
@@ -131,26 +137,33 @@ func (p *question) grantOf(a tool.Approval, v *tool.Verdict, now time.Time) (*gr
 // narrow holds a grant to a pattern, and all arguments that it does not name to what
 // was asked for.
 func (g *grant) narrow(pattern, args []byte) error {
-	if json.Unmarshal(pattern, &g.patterns) != nil || len(g.patterns) == 0 {
+	var globs map[string]string
+	if json.Unmarshal(pattern, &globs) != nil || len(globs) == 0 {
 		return wrong(`The scope pattern needs a pattern, an object of arguments and globs such as {"path": "/tmp/*"}.`)
 	}
 	members, err := membersOf(args)
 	if err != nil {
 		return wrong("The arguments of this call can be allowed once only: %v.", err)
 	}
-	for _, name := range slices.Sorted(maps.Keys(g.patterns)) {
+	g.patterns = map[string]*argglob.Glob{}
+	for _, name := range slices.Sorted(maps.Keys(globs)) {
 		value, ok := members[name]
 		if !ok {
 			return wrong("The call has no argument %q; a pattern allows no more than what was asked for.", clip(name, maxName))
 		}
 		text, ok := textOf(value)
-		switch {
-		case !ok:
+		if !ok {
 			return wrong("The argument %q is an object or a list, which no pattern matches.", clip(name, maxName))
-		case glob.Check(g.patterns[name]) != nil:
-			return wrong("The pattern of %q is none: * stands for any text, ? for one character, [a-z] for one of several.", clip(name, maxName))
-		case !glob.Match(g.patterns[name], text):
-			return wrong("The pattern of %q does not match the argument that was asked for.", clip(name, maxName))
+		}
+		if r, unseen := argglob.Unseen(text, ""); unseen {
+			return wrong("The argument %q holds the character U+%04X, which is not seen or not valid, so it can be allowed once only.", clip(name, maxName), r)
+		}
+		if g.patterns[name], err = argglob.Compile(globs[name]); err != nil {
+			return wrong("The pattern of %q is none: %v.", clip(name, maxName), err)
+		}
+		if !g.patterns[name].Match(text) {
+			return wrong("The pattern of %q does not match the argument that was asked for: * stands for any text without a slash, "+
+				"** for any text, ? for one character, and none of them for a path with .. in it.", clip(name, maxName))
 		}
 		delete(members, name)
 	}
