@@ -115,7 +115,7 @@ func runLogin(ctx context.Context, a *app, server string, in loginFlags) error {
 		a.note("note: there is no browser here; --flow paste")
 		flow = tenon.LoginPaste
 	}
-	person := tenon.LoginPerson{Show: func(p tenon.LoginPrompt) { a.showLogin(p, open != nil) }, Paste: a.pasted}
+	person := tenon.LoginPerson{Show: func(p tenon.LoginPrompt) { showLogin(a, p, open != nil) }, Paste: func(ctx context.Context) (string, error) { return readPasted(ctx, a.Stdin) }}
 	if open != nil {
 		person.Open = func(address string) error { return open(ctx, address) }
 	}
@@ -132,7 +132,7 @@ func runLogin(ctx context.Context, a *app, server string, in loginFlags) error {
 }
 
 // showLogin tells a person where to log in.
-func (a *app) showLogin(p tenon.LoginPrompt, opens bool) {
+func showLogin(a *app, p tenon.LoginPrompt, opens bool) {
 	switch {
 	case p.Flow == tenon.LoginDevice:
 		a.note("open %s and enter the code %s", safe(p.URL), safe(p.Code))
@@ -145,16 +145,16 @@ func (a *app) showLogin(p tenon.LoginPrompt, opens bool) {
 	}
 }
 
-// pasted reads the address that a person brings. A read of a terminal cannot be
+// readPasted reads the address that a person brings. A read of a terminal cannot be
 // interrupted: after Ctrl-C it ends with the process.
-func (a *app) pasted(ctx context.Context) (string, error) {
+func readPasted(ctx context.Context, in io.Reader) (string, error) {
 	type answer struct {
 		text string
 		err  error
 	}
 	answers := make(chan answer, 1)
 	new(sync.WaitGroup).Go(func() {
-		text, err := bufio.NewReader(io.LimitReader(a.Stdin, maxPasted)).ReadString('\n')
+		text, err := bufio.NewReader(io.LimitReader(in, maxPasted)).ReadString('\n')
 		answers <- answer{text, err}
 	})
 	select {

@@ -48,14 +48,14 @@ func (e *entry) login(o *object) {
 	var per string
 	in.enum("per", words("server", "caller"), []string{"server", "caller"}, &per)
 	a.PerCaller = per == "caller"
-	e.checkLogin(in, a)
+	checkLogin(e, in, a)
 	if e.strict {
 		in.refuse()
 	}
 }
 
 // checkLogin looks at what goes together.
-func (e *entry) checkLogin(in *object, a *Login) {
+func checkLogin(e *entry, in *object, a *Login) {
 	machine := a.Flow == "client_credentials"
 	switch {
 	case machine && (a.ClientID == "" || a.ClientSecret.Reveal() == ""):

@@ -207,7 +207,7 @@ func (s *Server) openFor(ctx context.Context, key Key, task string) (*link, erro
 	hint, err := s.status.era, s.status.mayStart(s.o.Name)
 	limit, _ := s.status.startLimit(&s.o)
 	s.mu.Unlock()
-	if err != nil && !s.mended() {
+	if err != nil && !mended(s) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancelCause(ctx)

@@ -33,7 +33,7 @@ func (s *Server) shared(ctx context.Context) (*link, error) {
 		if st == nil {
 			if err := s.status.mayStart(s.o.Name); err != nil {
 				s.mu.Unlock()
-				if s.mended() {
+				if mended(s) {
 					continue
 				}
 				return nil, err
@@ -54,7 +54,7 @@ func (s *Server) shared(ctx context.Context) (*link, error) {
 
 // mended reports whether a start that would have to wait may begin now, since what made
 // the last one fail is another than it was.
-func (s *Server) mended() bool {
+func mended(s *Server) bool {
 	if s.o.Mended == nil {
 		return false
 	}

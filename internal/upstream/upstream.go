@@ -258,7 +258,7 @@ func (s *Server) Ensure() {
 // Await begins a start where that is useful, and waits until none is under way.
 // The error says why the tools are not to be had, or is the cause of ctx.
 func (s *Server) Await(ctx context.Context) error {
-	s.mended()
+	mended(s)
 	s.Ensure()
 	s.mu.Lock()
 	st := s.starting
