@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -109,24 +110,10 @@ func readBody(r *http.Request) ([]byte, error) {
 // of kind Invalid that names the place of the mistake, below the JSON pointer at.
 // The arguments alias body.
 func DecodeCall(body []byte, at string) (tool.Call, error) {
-	var members map[string]json.RawMessage
-	if err := decodeObject(body, at, &members); err != nil {
-		return tool.Call{}, err
-	}
 	var c tool.Call
-	var wrong *Error
-	for key, value := range members {
-		err := setMember(&c, key, value)
-		if err == nil {
-			continue
-		}
-		// Of several mistakes it is always the same one that is told.
-		if where := at + "/" + pointerToken(key); wrong == nil || where < wrong.Where {
-			wrong = invalid(where, err)
-		}
-	}
-	if wrong != nil {
-		return tool.Call{}, wrong
+	err := eachMember(body, at, func(key string, value json.RawMessage) error { return setMember(&c, key, value) })
+	if err != nil {
+		return tool.Call{}, err
 	}
 	if c.Tool == "" {
 		return tool.Call{}, invalid(at+"/tool", errors.New("is missing"))
@@ -134,16 +121,70 @@ func DecodeCall(body []byte, at string) (tool.Call, error) {
 	return c, nil
 }
 
-// decodeObject reads body, which must be one JSON object, into its members.
-func decodeObject(body []byte, at string, members *map[string]json.RawMessage) error {
-	err := json.Unmarshal(body, members)
-	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return invalid(at, fmt.Errorf("the body is no JSON: %w, at byte %d", e, e.Offset))
-	}
-	if err != nil || *members == nil {
+// eachMember reads body, which must be one JSON object, and hands over its members
+// in their order. It ends with the first that is wrong, so that a body full of them
+// costs nothing.
+func eachMember(body []byte, at string, take func(key string, value json.RawMessage) error) error {
+	if trimmed := bytes.TrimSpace(body); len(trimmed) > 0 && trimmed[0] != '{' && json.Valid(trimmed) {
 		return invalid(at, fmt.Errorf("must be an object, not %s", typeName(body)))
 	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return noJSON(at, body, err)
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		t, err := d.Token()
+		key, ok := t.(string)
+		if err != nil || !ok {
+			return noJSON(at, body, err)
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return noJSON(at, body, err)
+		}
+		if seen[key] {
+			return invalid(at+"/"+pointerToken(key), errors.New("is given twice"))
+		}
+		seen[key] = true
+		if err := take(key, value); err != nil {
+			if e, ok := errors.AsType[*Error](err); ok {
+				return e
+			}
+			return invalid(at+"/"+pointerToken(key), err)
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return noJSON(at, body, err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return noJSON(at, body, err)
+	}
 	return nil
+}
+
+// maxMembers bounds the members of an object that is read into a map.
+const maxMembers = 64
+
+// decodeObject reads body, which must be one JSON object, into its members.
+func decodeObject(body []byte, at string, members *map[string]json.RawMessage) error {
+	*members = map[string]json.RawMessage{}
+	return eachMember(body, at, func(key string, value json.RawMessage) error {
+		if len(*members) == maxMembers {
+			return errors.New("is one member too many")
+		}
+		(*members)[key] = value
+		return nil
+	})
+}
+
+// noJSON says where body is no JSON.
+func noJSON(at string, body []byte, err error) *Error {
+	var whole json.RawMessage
+	if e, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(body, &whole)); ok {
+		return invalid(at, fmt.Errorf("the body is no JSON: %w, at byte %d", e, e.Offset))
+	}
+	return invalid(at, fmt.Errorf("the body is no JSON: %w", cmp.Or(err, io.ErrUnexpectedEOF)))
 }
 
 func setMember(c *tool.Call, key string, value json.RawMessage) error {
@@ -216,35 +257,46 @@ func setTimeout(c *tool.Call, value json.RawMessage) error {
 // DecodeBatch reads the JSON of a batch: {"calls": […]}. Its errors are those of
 // DecodeCall. One call that is none makes the whole no batch: then nothing runs.
 func DecodeBatch(body []byte) ([]tool.Call, error) {
-	var members map[string]json.RawMessage
-	if err := decodeObject(body, "", &members); err != nil {
+	var calls []tool.Call
+	err := eachMember(body, "", func(key string, value json.RawMessage) (err error) {
+		if key != "calls" {
+			return errors.New("is no member of a batch; known: calls")
+		}
+		calls, err = decodeCalls(value)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	for key := range members {
-		if key != "calls" {
-			return nil, invalid("/"+pointerToken(key), errors.New("is no member of a batch; known: calls"))
-		}
-	}
-	var raw []json.RawMessage
-	if list, ok := members["calls"]; !ok {
+	if calls == nil {
 		return nil, invalid("/calls", errors.New("is missing"))
-	} else if err := json.Unmarshal(list, &raw); err != nil || raw == nil {
-		return nil, invalid("/calls", fmt.Errorf("must be an array, not %s", typeName(list)))
 	}
-	return decodeCalls(raw)
+	return calls, nil
 }
 
-func decodeCalls(raw []json.RawMessage) ([]tool.Call, error) {
-	if len(raw) > maxBatch {
-		return nil, invalid("/calls", fmt.Errorf("holds %d calls; a batch holds at most %d", len(raw), maxBatch))
+// decodeCalls reads an array of calls, and stops where it holds too many.
+func decodeCalls(list json.RawMessage) ([]tool.Call, error) {
+	if list[0] != '[' {
+		return nil, invalid("/calls", fmt.Errorf("must be an array, not %s", typeName(list)))
 	}
-	calls := make([]tool.Call, len(raw))
-	for i, r := range raw {
-		c, err := DecodeCall(r, "/calls/"+strconv.Itoa(i))
+	d := json.NewDecoder(bytes.NewReader(list))
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	calls := []tool.Call{}
+	for d.More() {
+		if len(calls) == maxBatch {
+			return nil, invalid("/calls", fmt.Errorf("holds too many calls; a batch holds at most %d", maxBatch))
+		}
+		var one json.RawMessage
+		if err := d.Decode(&one); err != nil {
+			return nil, err
+		}
+		c, err := DecodeCall(one, "/calls/"+strconv.Itoa(len(calls)))
 		if err != nil {
 			return nil, err
 		}
-		calls[i] = c
+		calls = append(calls, c)
 	}
 	return calls, nil
 }

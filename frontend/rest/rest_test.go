@@ -2,8 +2,10 @@ package rest_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -111,7 +113,7 @@ func TestBodyThatIsNoCall(t *testing.T) {
 		{"unknown member", "calls", `{"server":"words","tool":"echo","args":{}}`, "/args", "known: server, tool, arguments"},
 		{"member of another case", "calls", `{"server":"words","tool":"echo","Arguments":{}}`, "/Arguments", "known"},
 		{"unknown member with a slash", "calls", `{"tool":"echo","a/b~":1}`, "/a~1b~0", "known"},
-		{"two mistakes", "calls", `{"tool":"echo","zz":1,"aa":1}`, "/aa", "known"},
+		{"two mistakes, the first is told", "calls", `{"tool":"echo","zz":1,"aa":1}`, "/zz", "known"},
 		{"server of wrong type", "calls", `{"server":5,"tool":"echo"}`, "/server", "a string, not a number"},
 		{"session of wrong type", "calls", `{"tool":"echo","session":["s"]}`, "/session", "a string, not an array"},
 		{"arguments of wrong type", "calls", `{"tool":"echo","arguments":[1]}`, "/arguments", "an object, not an array"},
@@ -371,5 +373,41 @@ func TestDocument(t *testing.T) {
 				t.Errorf("%s %s: documented %v, served %v (%d %s)", method, path, documented, served, rec.Code, rec.Body)
 			}
 		}
+	}
+}
+
+// TestBodiesThatAreFullOfNothing: what a body is refused for costs no more than the
+// body: neither calls without end nor members without end are kept.
+func TestBodiesThatAreFullOfNothing(t *testing.T) {
+	srv := serve(t, pool(t))
+	var members strings.Builder
+	members.WriteString(`{"tool":"echo"`)
+	for i := range 200_000 {
+		fmt.Fprintf(&members, `,"m%d":0`, i)
+	}
+	members.WriteString("}")
+	for name, c := range map[string]struct{ path, body, where string }{
+		"calls":   {"/api/v1/calls/batch", `{"calls":[` + strings.Repeat(`{"tool":"x"},`, 300_000) + `{}]}`, `"/calls"`},
+		"members": {"/api/v1/calls", members.String(), `"/m0"`},
+		"twice":   {"/api/v1/calls", `{"tool":"echo","server":"words","tool":"fail"}`, `"/tool"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := rest.DecodeBatch([]byte(c.body))
+			if c.path == "/api/v1/calls" {
+				_, err = rest.DecodeCall([]byte(c.body), "")
+			}
+			runtime.ReadMemStats(&after)
+			if err == nil {
+				t.Error("it was taken")
+			}
+			if grown := after.TotalAlloc - before.TotalAlloc; grown > 4*uint64(len(c.body))+4<<20 {
+				t.Errorf("%d bytes for a body of %d", grown, len(c.body))
+			}
+			if status, body := do(t, srv, "POST", c.path, c.body); status != 400 || !strings.Contains(string(body), c.where) {
+				t.Errorf("%d: %s", status, body)
+			}
+		})
 	}
 }

@@ -24,7 +24,7 @@ func Ahead(o Options, ask func(ctx context.Context, r *Request, d *tool.Decision
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return func(ctx context.Context, c tool.Call) (release func()) {
-		if o.Authority == nil || bytes.Contains(c.Arguments, handleKey) {
+		if o.Authority == nil || bytes.Contains(c.Arguments, handleBytes) {
 			return nil
 		}
 		defer func() {

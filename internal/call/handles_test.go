@@ -2,8 +2,10 @@ package call_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/tool"
@@ -101,4 +103,41 @@ func FuzzReferences(f *testing.F) {
 		k := &kept{value: func(call.Reference, int) ([]byte, error) { return []byte("1"), nil }}
 		handed(t, k, tool.Call{Arguments: []byte(args)})
 	})
+}
+
+// TestManyNestedReferences: looking for references takes time as the arguments are
+// long, and no more, however they are nested, and ends with the call.
+func TestManyNestedReferences(t *testing.T) {
+	k := &kept{}
+	run := call.New(call.Options{
+		Catalog: &shelf{tools: []tool.Tool{{ID: tool.ID{Server: "s", Name: "t"}}}}, Keeper: k,
+		NewID: func() string { return "c_1" }, Record: func(*call.Request, *tool.Result) {},
+		Send: func(context.Context, *call.Request, []byte) (tool.Bytes, error) {
+			return tool.OneOf([]byte(`{"content":[]}`)), nil
+		},
+	})
+	deep := func(depth int, inner string) json.RawMessage {
+		return json.RawMessage(strings.Repeat(`{"b":`, depth) + inner + strings.Repeat("}", depth))
+	}
+	for name, c := range map[string]struct {
+		args json.RawMessage
+		kind tool.Kind
+	}{
+		"deep, and none":                   {deep(9900, `{"$handle":"x"}`), tool.Invalid},
+		"references around each other":     {json.RawMessage(`{"x":` + strings.Repeat(`{"$handle":"h_1","path":`, 5000) + `1` + strings.Repeat("}", 5001)), tool.Invalid},
+		"too deep":                         {deep(20_000, `{"$handle":"h_1"}`), tool.Invalid},
+		"too many":                         {json.RawMessage(`{"x":[` + strings.Repeat(`{"$handle":"h_1"},`, 2000) + `1]}`), tool.Invalid},
+		"a reference with an object in it": {json.RawMessage(`{"x":{"$handle":"h_1","path":{}}}`), tool.Invalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			began := time.Now()
+			res := run(t.Context(), tool.Call{Server: "s", Tool: "t", Arguments: c.args, Timeout: time.Minute})
+			if res.Kind != c.kind {
+				t.Errorf("%q: %.200s", res.Kind, res.Text())
+			}
+			if took := time.Since(began); took > 2*time.Second { // it was minutes
+				t.Errorf("it took %s", took)
+			}
+		})
+	}
 }

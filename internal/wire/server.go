@@ -379,15 +379,30 @@ func readRequest(r *http.Request, limit int64) ([]byte, error) {
 		return nil, &jsonrpc.TooLargeError{Limit: limit}
 	}
 	if r.ContentLength >= 0 {
-		b := make([]byte, r.ContentLength)
-		_, err := io.ReadFull(r.Body, b)
-		return b, err
+		return readBody(r.Body, int(r.ContentLength))
 	}
 	b, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
 	if err == nil && int64(len(b)) > limit {
 		err = &jsonrpc.TooLargeError{Limit: limit}
 	}
 	return b, err
+}
+
+// believed is how much of a body is made room for on the client's word.
+const believed = 64 << 10
+
+// readBody reads a body of n bytes. Room is made as they arrive: whoever announces
+// much and sends nothing costs nothing.
+func readBody(r io.Reader, n int) ([]byte, error) {
+	b := make([]byte, min(n, believed))
+	have := 0
+	for {
+		m, err := io.ReadFull(r, b[have:])
+		if have += m; err != nil || have == n {
+			return b[:have], err
+		}
+		b = append(b, make([]byte, min(len(b), n-len(b)))...)
+	}
 }
 
 func refuse(w http.ResponseWriter, status int, id []byte, e *jsonrpc.Error) {
