@@ -132,6 +132,41 @@ func TestExecuteAsksAPerson(t *testing.T) {
 	}
 }
 
+// TestExplainIsOfTheTool: what is explained of a call by mcp_execute_tool is what is
+// decided about it.
+func TestExplainIsOfTheTool(t *testing.T) {
+	g := open(t, tenon.Options{Config: write(t, "version: 1\nservers:\n"+entry(t, "s", upstreamtest.Script{}, "")+`
+policy: {mode: read_only, parameters: {"s/echo": {path: {glob: "/data/**"}}}}
+tools: {"s/echo": {read_only: true}}
+`)})
+	for _, c := range []struct {
+		name string
+		args map[string]any
+		want tool.Behavior
+	}{
+		{"s__echo", map[string]any{"path": "/data/x"}, tool.Allow}, {"s__echo", map[string]any{"path": "/etc"}, tool.Deny}, {"s__env", nil, tool.Deny},
+	} {
+		e, err := g.Policy().Explain(t.Context(), execute(c.name, c.args))
+		if err != nil || e.Decision.Behavior != c.want || e.Server+"__"+e.Tool != c.name {
+			t.Errorf("%s %v: %+v, %v", c.name, c.args, e, err)
+		}
+		if res := g.Call(t.Context(), execute(c.name, c.args)); (res.Kind == tool.Denied) != (c.want == tool.Deny) {
+			t.Errorf("%s %v: %q", c.name, c.args, res.Kind)
+		}
+	}
+}
+
+// TestExecuteIsDoneOnce: a key holds for a call whichever way it is made.
+func TestExecuteIsDoneOnce(t *testing.T) {
+	g := open(t, tenon.Options{Config: write(t, "version: 1\nservers:\n"+entry(t, "s", upstreamtest.Script{}, ""))})
+	direct, by := tool.Call{Server: "s", Tool: "count", Arguments: []byte("{}"), IdempotencyKey: "k"}, execute("s__count", map[string]any{})
+	by.IdempotencyKey = "k"
+	first, second := g.Call(t.Context(), direct), g.Call(t.Context(), by)
+	if first.Kind != "" || second.Kind != "" || first.Text() != second.Text() {
+		t.Errorf("%q %s, then %q %s", first.Kind, first.Text(), second.Kind, second.Text())
+	}
+}
+
 // TestSearchTellsNothingHidden: what may not be seen is not found by any words, by its
 // name or in an overview, and is denied when it is called all the same.
 func TestSearchTellsNothingHidden(t *testing.T) {
@@ -176,17 +211,17 @@ tools:
 		t.Errorf("%q: %s", res.Kind, res.Text())
 	}
 	// To stop everything stops these two.
-	if err := g.Stops().Stop(tenon.Stop{}); err != nil {
+	if err := g.Stops().Stop(t.Context(), tenon.Stop{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := search(t, g, tool.Call{}, `{}`); !strings.HasPrefix(got, "denied: ") {
 		t.Errorf("everything is stopped, and found is: %s", got)
 	}
-	if err := g.Stops().Resume("*", "*"); err != nil {
+	if err := g.Stops().Resume(t.Context(), "*", "*"); err != nil {
 		t.Fatal(err)
 	}
 	// A stop hides as well, from the next search on.
-	if err := g.Stops().Stop(tenon.Stop{Server: "t"}); err != nil {
+	if err := g.Stops().Stop(t.Context(), tenon.Stop{Server: "t"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := search(t, g, tool.Call{}, `{"query":"echo"}`); strings.Contains(got, "t__echo") {
