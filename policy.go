@@ -2,6 +2,7 @@ package tenon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,26 +57,26 @@ func checks(s config.Source) config.Source {
 		}
 		return c.CheckReadOnly(expression)
 	}
+	s.LoadSkills = loadSkills
 	return s
 }
 
-// withSkills reads the skills of a configuration.
-func withSkills(cfg *config.Config, err error) (*config.Config, error) {
-	if err != nil {
-		return nil, err
-	}
-	known, warnings, err := skills.Load(skills.Options{Dirs: cfg.Skills.Dirs, BuiltIn: cfg.Skills.BuiltIn, Disabled: cfg.Skills.Disabled})
-	if err != nil {
-		return nil, err
-	}
-	cfg.Skills.Loaded = known
-	cfg.Warnings = append(cfg.Warnings, warnings...)
+// loadSkills reads the skills that a configuration wants.
+func loadSkills(c config.Skills) (set config.SkillSet) {
+	known, warnings, err := skills.Load(skills.Options{Dirs: c.Dirs, BuiltIn: c.BuiltIn})
 	for _, s := range known {
-		if s.Path != "" && !slices.Contains(cfg.Files, s.Path) {
-			cfg.Files = append(cfg.Files, s.Path)
+		set.Names = append(set.Names, s.Name)
+		if s.Path != "" {
+			set.Files = append(set.Files, s.Path)
 		}
 	}
-	return cfg, nil
+	set.Warnings = warnings
+	if wrong, ok := errors.AsType[*ConfigError](err); ok {
+		set.Mistakes = wrong.Problems
+		return set
+	}
+	set.Loaded = slices.DeleteFunc(known, func(s skills.Skill) bool { return slices.Contains(c.Disabled, s.Name) })
+	return set
 }
 
 func skillsOf(cfg *config.Config) []skills.Skill {
@@ -114,20 +115,6 @@ func (y Policy) Skills(caller tool.Caller) []Skill {
 			}
 		}
 		out = append(out, known)
-	}
-	return out
-}
-
-// missing tells which tools the skills of the operator's own list in vain. It is no
-// mistake: their server may come later.
-func (y Policy) missing() []Problem {
-	var out []Problem
-	for _, s := range y.Skills(tool.Caller{}) {
-		for _, entry := range s.Missing {
-			if !s.BuiltIn {
-				out = append(out, Problem{File: s.Path, Text: fmt.Sprintf("the skill %s lists %q, and there is no such tool", s.Name, entry)})
-			}
-		}
 	}
 	return out
 }
