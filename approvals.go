@@ -13,7 +13,6 @@ import (
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/record"
-	"github.com/tenon-mcp/tenon/internal/store"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -76,6 +75,7 @@ func (a *Approvals) open(ctx context.Context) (*approval.Broker, error) {
 
 // tell takes each approval as it is asked for, and as it leaves pending.
 func (a *Approvals) tell(p tool.Approval) {
+	p = maskNames(a.g.secrets, p)
 	log := a.g.log.Info
 	if p.Status == tool.ApprovalPending {
 		log = a.g.log.Warn // somebody is to do something
@@ -136,7 +136,7 @@ func (a *Approvals) Pending(ctx context.Context, limit int) ([]tool.Approval, er
 	if err != nil {
 		return nil, err
 	}
-	return b.Pending(limit), nil
+	return a.shown(b.Pending(limit)), nil
 }
 
 // Recent returns the last ones, whatever came of them, newest first, and at most limit
@@ -146,7 +146,8 @@ func (a *Approvals) Recent(ctx context.Context, limit int) ([]tool.Approval, err
 	if err != nil {
 		return nil, err
 	}
-	return b.Recent(ctx, limit)
+	all, err := b.Recent(ctx, limit)
+	return a.shown(all), err
 }
 
 // Get returns one. The error wraps ErrNoApproval where there is none.
@@ -155,7 +156,8 @@ func (a *Approvals) Get(ctx context.Context, id string) (tool.Approval, error) {
 	if err != nil {
 		return tool.Approval{}, err
 	}
-	return b.Get(ctx, id)
+	p, err := b.Get(ctx, id)
+	return maskNames(a.g.secrets, p), err
 }
 
 // Decide decides one that waits. The error wraps ErrNoApproval, ErrDecided or
@@ -166,7 +168,8 @@ func (a *Approvals) Decide(ctx context.Context, id string, v tool.Verdict) (tool
 	if err != nil {
 		return tool.Approval{}, err
 	}
-	return b.Decide(ctx, id, v)
+	p, err := b.Decide(ctx, id, v)
+	return maskNames(a.g.secrets, p), err
 }
 
 // Watch returns each approval from now on, as it is asked for and as it leaves
@@ -313,14 +316,6 @@ func because(p tool.Approval) string {
 		return ""
 	}
 	return ": " + strings.TrimRight(p.Why, ". ")
-}
-
-// approvalStore returns where approvals are kept.
-func (g *Gateway) approvalStore() approval.Store {
-	if g.record.store != nil {
-		return store.Approvals{Store: g.record.store}
-	}
-	return new(approval.Memory)
 }
 
 // sentence ends a text like one.

@@ -23,6 +23,7 @@ type records struct {
 	*record.Record
 
 	store *store.Store // nil keeps them in memory alone
+	mask  func(text string) string
 }
 
 // The defaults of the record.
@@ -35,7 +36,7 @@ const (
 // the folder of the state, or in memory where there is none. Nothing is opened
 // yet: that waits for the first call, or is done beside the start of a gateway.
 func openRecords(ctx context.Context, cfg *config.Config, from Options, secrets *redact.Redactor) (records, error) {
-	r := records{Record: record.New(record.Options{})}
+	r := records{Record: record.New(record.Options{}), mask: secrets.Text}
 	c := cfg.Store.Record
 	url := c.URL.Reveal()
 	if url == "" && from.StateDir != "" {
@@ -138,6 +139,20 @@ func callRecord(e record.Entry) CallRecord {
 	}
 }
 
+// outline returns what is shown of a call in memory. Its names may be made up by whoever
+// called, so secrets are masked in them.
+func (r records) outline(e record.Entry) CallRecord {
+	c := callRecord(e)
+	for _, name := range []*string{&c.Server, &c.Tool, &c.Caller.Name, &c.Session, &c.Task, &c.Skill} {
+		*name = r.mask(*name)
+	}
+	c.Notes = slices.Clone(c.Notes)
+	for i := range c.Notes {
+		c.Notes[i].Text = r.mask(c.Notes[i].Text)
+	}
+	return c
+}
+
 // detailed adds the details of a row.
 func detailed(row store.Row) CallRecord {
 	out := callRecord(row.Entry())
@@ -229,7 +244,7 @@ func (r Record) remembered(f CallFilter) CallPage {
 			page.Next = int64(i)
 			return page
 		}
-		c := callRecord(e)
+		c := r.outline(e)
 		if f.Details {
 			c.CallDetails = detailsOf(e)
 		}
@@ -267,7 +282,7 @@ func (r Record) Call(ctx context.Context, id string) (CallRecord, error) {
 		}
 	}
 	if e, ok := r.Get(id); ok {
-		c := callRecord(e)
+		c := r.outline(e)
 		c.CallDetails = detailsOf(e)
 		return c, nil
 	}
@@ -329,7 +344,7 @@ func (r Record) Bounds() Bounds {
 func (g *Gateway) Calls(limit int) []CallRecord {
 	out := []CallRecord{}
 	for _, e := range g.record.Last(limit) {
-		out = append(out, callRecord(e))
+		out = append(out, g.record.outline(e))
 	}
 	return out
 }
@@ -337,5 +352,5 @@ func (g *Gateway) Calls(limit int) []CallRecord {
 // CallRecord returns the record of one call that is remembered in memory.
 func (g *Gateway) CallRecord(id string) (CallRecord, bool) {
 	e, ok := g.record.Get(id)
-	return callRecord(e), ok
+	return g.record.outline(e), ok
 }

@@ -128,6 +128,7 @@ func (b *Broker) settle(ctx context.Context, p *question, change func(*tool.Appr
 		return tool.Approval{}, false, err
 	case err == nil && !ok: // another gateway on the same store was first
 		if stored, found, err := b.o.Store.Approval(sctx, p.id); err == nil && found && stored.Status != tool.ApprovalPending {
+			stored.Caller, stored.Session, stored.Task = a.Caller, a.Session, a.Task // they may be masked there
 			a = stored
 		} else {
 			a = before

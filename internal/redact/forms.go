@@ -111,8 +111,10 @@ func tokensFromM() []token {
 		{prefix: "whsec_", in: isPadded, min: 24},
 		{prefix: "sbp_", in: isHex, min: 40, max: 40}, // Supabase
 		{prefix: "sb_secret_", in: isURL64, min: 20},
-		{prefix: "tskey-", in: isURL64, min: 20},                              // Tailscale
-		{prefix: "tvly-", in: isURL64, min: 24, mixed: true},                  // Tavily
+		{prefix: "tskey-", in: isURL64, min: 20},             // Tailscale
+		{prefix: "tvly-", in: isURL64, min: 24, mixed: true}, // Tavily
+		{prefix: "tnk_", in: isWord, min: 40},                // Tenon: a caller's, and an approver's
+		{prefix: "tna_", in: isWord, min: 40},
 		{prefix: "SK", in: isHex, min: 32, max: 32, mixed: true, glued: true}, // Twilio
 		{prefix: "xai-", in: isAlnum, min: 60},
 	}

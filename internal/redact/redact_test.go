@@ -90,6 +90,7 @@ func TestForms(t *testing.T) {
 		"twilio": hexed("SK", 32), "sendgrid": made("SG.", 22) + "." + made("", 43), "databricks": hexed("dapi", 32), "digitalocean": hexed("dop_v1_", 64),
 		"shopify": hexed("shpat_", 32), "vault": made("hvs.", 24), "telegram": "123456789:AA" + made("", 33), "jwt": jwt, "pem": pem,
 		"age": "AGE-SECRET-KEY-1" + strings.Repeat("QP2", 20)[:58], "tailscale": made("tskey-auth-", 24), "docker": made("dckr_pat_", 27),
+		"tenon": made("tnk_", 10) + "_" + made("", 52), "tenon approver": made("tna_", 52),
 		"pgp": "-----BEGIN PGP PRIVATE KEY BLOCK-----\n" + made("", 60) + "\n-----END PGP PRIVATE KEY BLOCK-----",
 	} {
 		for _, around := range []string{"%", "the key %, he said", "key=%&x=1", `{"a":"%"}`, "(%)", "a\n%\nb", `["%","%"]`} {
