@@ -248,6 +248,7 @@ type importedServer struct {
 	Client string   `json:"client,omitempty"`
 	Found  string   `json:"found"` // its name in the client
 	Path   string   `json:"path"`
+	Scope  string   `json:"scope"` // user, or project: of this folder
 	State  string   `json:"state"`
 	Notes  []string `json:"notes,omitempty"`
 }
@@ -261,7 +262,7 @@ type importedSecret struct {
 
 func (o *importOutput) fill(p clients.Plan, in importFlags) {
 	for _, r := range p.Results {
-		s := importedServer{Name: r.Name, Found: r.Server.Name, Path: r.Server.Path, State: string(r.State), Notes: r.Notes}
+		s := importedServer{Name: r.Name, Found: r.Server.Name, Path: r.Server.Path, Scope: string(r.Server.Scope), State: string(r.State), Notes: r.Notes}
 		if r.Server.From != nil {
 			s.Client = r.Server.From.ID
 		}
@@ -287,6 +288,8 @@ func (i *importing) show(o importOutput) {
 		from := s.Client
 		if from == "" {
 			from = s.Path
+		} else if s.Scope == string(clients.Project) {
+			from += " (project)"
 		}
 		i.note("%s: %s, from %s", s.Name, s.State, from)
 		for _, n := range s.Notes {

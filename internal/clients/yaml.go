@@ -162,6 +162,9 @@ func (y *yamlFile) block(s Server, name string, comment bool) string {
 	if s.From == nil {
 		title = "a file"
 	}
+	if s.Scope == Project {
+		title += " (project)"
+	}
 	if s.Held != "" {
 		title += ": " + s.Held
 	}
