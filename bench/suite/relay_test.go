@@ -78,6 +78,7 @@ func (r *relay) connect(ctx context.Context, file string) error {
 			URL     string
 		}
 		Tools map[string]map[string]int
+		Store map[string]string
 	}
 	if err := yaml.UnmarshalWithOptions(b, &config, yaml.Strict()); err != nil {
 		return err
