@@ -467,7 +467,7 @@ func TestOneServerIsWhatItIs(t *testing.T) {
 			p := dialIn(t, url+"/mcp/s/s1", version, true, "ann")
 			hello := p.InitializeResult()
 			if version == latest {
-				hello = discovered(t, url+"/mcp/s/s1")
+				hello = discovered(t, url+"/mcp/s/s1", spoken)
 			}
 			if hello.ServerInfo.Name != "one" || hello.Instructions != "Ask one first." || hello.Capabilities.Completions == nil {
 				t.Errorf("%s to %s: %+v", version, spoken, hello)
@@ -491,7 +491,7 @@ func TestOneServerIsWhatItIs(t *testing.T) {
 }
 
 // discovered returns the answer to server/discover.
-func discovered(t *testing.T, url string) *sdk.InitializeResult {
+func discovered(t *testing.T, url, spoken string) *sdk.InitializeResult {
 	t.Helper()
 	var said struct {
 		Result struct {
@@ -501,6 +501,9 @@ func discovered(t *testing.T, url string) *sdk.InitializeResult {
 		}
 	}
 	body := sendModern(t, url, "server/discover", "", "")
+	if bridged := strings.Contains(body, "tenon/bridge"); bridged != (spoken == legacyOnly) {
+		t.Errorf("%s: %s", spoken, body)
+	}
 	if err := json.Unmarshal([]byte(body), &said); err != nil || !slices.Equal(said.Result.Versions, []string{latest}) {
 		t.Fatalf("%s: %v", body, err)
 	}

@@ -223,12 +223,13 @@ func Cacheable(result tool.Bytes) tool.Bytes {
 }
 
 // about are the members that the answers to initialize and to server/discover have in
-// common. Where a modern server says its name in _meta alone, it is taken from there.
-func about(raw []byte, head string) []byte {
+// common, after head and a word on what the two eras do not share. Where a modern server says its name in _meta alone, it is taken from there.
+func about(raw []byte, head, bridge string) []byte {
 	b := tool.OneOf(raw)
 	keys := []string{"capabilities", "serverInfo", "instructions", "_meta"}
 	var spans [4]jsonrpc.Span
-	out := append([]byte("{"), head...)
+	out := append(append([]byte("{"), head...), `,"_meta":{"tenon/bridge":`...)
+	out = append(jsonrpc.Quote(out, bridge), '}')
 	if jsonrpc.Members(b, keys, spans[:]) != nil {
 		return append(out, '}')
 	}
@@ -250,10 +251,12 @@ func about(raw []byte, head string) []byte {
 
 // Initialized makes the answer to initialize from that to server/discover.
 func Initialized(discover []byte, version string) []byte {
-	return about(discover, `"protocolVersion":"`+version+`"`)
+	return about(discover, `"protocolVersion":"`+version+`"`, "The server speaks MCP "+ModernFirst+
+		" only. What it wants to know is asked for at most 10 times in one request; its tasks are not those of "+LatestLegacy+".")
 }
 
 // Discovered makes the answer to server/discover from that to initialize.
 func Discovered(initialize []byte) []byte {
-	return about(initialize, `"resultType":"complete","supportedVersions":["`+ModernFirst+`"],"ttlMs":5000,"cacheScope":"private"`)
+	return about(initialize, `"resultType":"complete","supportedVersions":["`+ModernFirst+`"],"ttlMs":5000,"cacheScope":"private"`, "The server speaks MCP up to "+LatestLegacy+
+		" only. What it asks comes as input_required under names that the gateway gives, and is to be answered within 5 minutes; its tasks are not those of "+ModernFirst+".")
 }
