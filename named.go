@@ -47,12 +47,11 @@ func (m *member) tellNames(w *named.Watch) []named.Finding {
 // server of a member turns out not to have. Whoever calls it holds offering.
 func (k maker) warnNamed(m *member) {
 	found := m.tellNames(k.named)
-	for _, f := range found[:min(len(found), aloud)] {
-		place := f.Problem
-		place.Text, place.Hint = "", ""
-		k.log.Warn("configuration names what is not there", "place", place.String(), "problem", f.Problem.Text, "hint", f.Problem.Hint)
+	const most = 20
+	for _, f := range found[:min(len(found), most)] {
+		k.log.Warn("configuration names what is not there", "place", f.Problem.Place(), "problem", f.Problem.Text, "hint", f.Problem.Hint)
 	}
-	if more := len(found) - aloud; more > 0 {
+	if more := len(found) - most; more > 0 {
 		k.log.Warn("configuration names what is not there in more places", "count", more, "hint", "tenon check --connect tells all")
 	}
 }

@@ -237,7 +237,7 @@ func TestPolicyMistakes(t *testing.T) {
 		"policy: {parameters: {a/b: {x: {cidr: 10.0.0.0/33}}}}":             "no address or network",
 		"tools: {a/b: {is_read_only_for_input: 'args.verb in [get]'}}":      ":4:54",
 		"skills: {default: nothing}":                                        "there is no skill",
-		"policy: {callers: {x: {skill: generic_oncal}}}":                    "did you mean generic_oncall",
+		"policy: {callers: {x: {skill: generic_oncal}}}":                    "did you mean \"generic_oncall\"",
 		"policy: {callers: {x: {skill: [generic_oncall, host_diagnosis]}}}": "host_diagnosis",
 	} {
 		_, err := tenon.Open(t.Context(), tenon.Options{Config: write(t, "version: 1\nservers: {a: {command: x}}\n\n"+text+"\n")})

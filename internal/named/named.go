@@ -15,6 +15,7 @@
 package named
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -117,6 +118,10 @@ func (w *Watch) Listed(server string, tools []Tool) []Finding {
 		}
 	}
 	w.names = open
+	slices.SortStableFunc(out, func(a, b Finding) int {
+		x, y := a.Problem, b.Problem
+		return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line), cmp.Compare(x.Column, y.Column))
+	})
 	if w.Done() {
 		w.known = map[string][]Tool{} // nobody asks any more
 	}

@@ -19,13 +19,18 @@ type Problem struct {
 	Excerpt string
 }
 
+// Place returns "file:line:column", or the file alone.
+func (p Problem) Place() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+}
+
 // String returns "file:line:column: text (hint)".
 func (p Problem) String() string {
 	var b strings.Builder
-	b.WriteString(p.File)
-	if p.Line > 0 {
-		fmt.Fprintf(&b, ":%d:%d", p.Line, p.Column)
-	}
+	b.WriteString(p.Place())
 	if p.File != "" {
 		b.WriteString(": ")
 	}
