@@ -789,13 +789,38 @@ func TestBounds(t *testing.T) {
 			}
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		for n := range 20 {
-			_ = d.later(ctx, ask(fmt.Sprintf(`{"n":%d}`, n)))
+		full := func(q approval.Question, why string) {
+			t.Helper()
+			synctest.Wait()
+			if a := <-d.later(t.Context(), q); tool.KindOf(a.err) != tool.Denied || !strings.Contains(a.err.Error(), why) {
+				t.Errorf("%v", a.err)
+			}
 		}
+		n := 0
+		fill := func(most int, name, key string) approval.Question {
+			q := ask("")
+			for range most + 1 { // the last one is to find no place
+				n++
+				q = ask(fmt.Sprintf(`{"n":%d}`, n))
+				if q.Caller.Name = name; key != "" {
+					q.Caller.Grant = &tool.Grant{Key: key}
+				}
+				if most--; most >= 0 {
+					_ = d.later(ctx, q)
+				}
+			}
+			return q
+		}
+		full(fill(5, "anna", ""), "5 calls of this caller wait")
+		fill(5, "made up", "")
+		fill(5, "made up too", "") // whoever has no credential can have any name
+		full(fill(0, "made up as well", ""), "15 calls of callers without a credential wait")
+		full(fill(5, "anna", "k1"), "5 calls of this caller wait")
 		synctest.Wait()
-		if a := <-d.later(t.Context(), ask(`{}`)); tool.KindOf(a.err) != tool.Denied || !strings.Contains(a.err.Error(), "20 calls wait") {
-			t.Errorf("%v", a.err)
+		if all := d.Pending(100); len(all) != 20 {
+			t.Errorf("%d questions wait", len(all))
 		}
+		full(fill(0, "cleo", "k3"), "20 calls wait")
 		cancel()
 		synctest.Wait()
 		if all := d.Pending(100); len(all) != 0 {

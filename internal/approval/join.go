@@ -58,15 +58,8 @@ func (t *table) enter(q *Question, reserve bool) (p *question, first bool, err e
 
 // put makes a question; called with the lock held.
 func (t *table) put(q *Question) (*question, error) {
-	pending := 0
-	for _, p := range t.asked {
-		if p.a.Status == tool.ApprovalPending {
-			pending++
-		}
-	}
-	if pending >= t.o.MaxPending {
-		return nil, &tool.Error{Kind: tool.Denied, Text: fmt.Sprintf("A person has to approve this call, and %d calls wait for that already, "+
-			"which is the limit. The call was not made. Wait for those, or go on without it.", pending)}
+	if err := t.crowded(q); err != nil {
+		return nil, err
 	}
 	now := t.now()
 	p := t.newQuestion(tool.Approval{
@@ -78,6 +71,39 @@ func (t *table) put(q *Question) (*question, error) {
 	p.caller, p.arguments = callerOf(q.Caller), q.Arguments
 	t.asked[p.a.ID] = p
 	return p, nil
+}
+
+// crowded says that q finds no place among those that wait. A caller has a quarter of
+// the places, so that none takes them all from the others; those without a credential,
+// who can have any name, leave a quarter to those with one. Called with the lock held.
+func (t *table) crowded(q *Question) error {
+	all, own, unnamed := 0, 0, 0
+	for _, p := range t.asked {
+		if p.a.Status != tool.ApprovalPending {
+			continue
+		}
+		all++
+		if p.caller == callerOf(q.Caller) || p.restored && p.caller == q.Caller.Name {
+			own++
+		}
+		if p.a.Caller.Grant == nil {
+			unnamed++
+		}
+	}
+	most, share := t.o.MaxPending, max(1, t.o.MaxPending/4)
+	who, n := "", 0
+	switch {
+	case own >= share:
+		who, n = "of this caller ", own
+	case q.Caller.Grant == nil && unnamed >= max(1, most-share):
+		who, n = "of callers without a credential ", unnamed
+	case all >= most:
+		n = all
+	default:
+		return nil
+	}
+	return &tool.Error{Kind: tool.Denied, Text: fmt.Sprintf("A person has to approve this call, and %d calls %swait for that already, "+
+		"which is the limit. The call was not made. Wait for those, or go on without it.", n, who)}
 }
 
 // insert stores a new question.
