@@ -32,6 +32,7 @@ const (
 	maxEntries = 10_000
 	maxBytes   = 32 << 20       // of results in all
 	maxResult  = 1 << 20        // of one; of a larger one only the fact is kept
+	maxSlim    = 1 << 10        // of one that stays where there are too many bytes
 	maxAge     = 24 * time.Hour // since the call ended
 )
 
@@ -50,8 +51,18 @@ type Key struct {
 type Ledger struct {
 	mu      sync.Mutex
 	entries map[Key]*entry
-	ended   list.List // of *entry, the oldest first
+	shares  map[string]*share // by caller
+	count   int               // of calls that have ended
 	bytes   int
+}
+
+// A share is what the calls of one caller take. Where there is too much in all, it
+// is the caller with the largest share who gives way: nobody makes the ledger
+// forget the calls of somebody else.
+type share struct {
+	ended list.List // of *entry, the oldest first
+	slim  int       // of them, from the oldest on, have no result any more
+	bytes int
 }
 
 // An entry is one call, that runs or has ended.
@@ -158,23 +169,92 @@ func (l *Ledger) end(e *entry, keep *tool.Result) {
 	}
 	e.ended = time.Now()
 	e.result = stored(keep, e.ended)
+	if l.shares == nil {
+		l.shares = map[string]*share{}
+	}
+	sh := l.shares[e.key.Caller]
+	if sh == nil {
+		sh = &share{}
+		l.shares[e.key.Caller] = sh
+	}
+	sh.ended.PushBack(e)
+	sh.bytes += e.size()
 	l.bytes += e.size()
-	l.ended.PushBack(e)
+	l.count++
 	l.forget()
 }
 
-// forget drops what is too old, or too much; called with the lock held.
+// forget drops what is too old, or too much; called with the lock held. Of results
+// that are too many bytes it drops those, and keeps that their calls were carried
+// out.
 func (l *Ledger) forget() {
-	for l.ended.Len() > 0 {
-		front := l.ended.Front()
-		e, _ := front.Value.(*entry)
-		if l.ended.Len() <= maxEntries && l.bytes <= maxBytes && time.Since(e.ended) <= maxAge {
-			return
+	for caller, sh := range l.shares {
+		for sh.ended.Len() > 0 && time.Since(sh.first().ended) > maxAge {
+			l.drop(caller, sh)
 		}
-		l.ended.Remove(front)
-		l.bytes -= e.size()
-		delete(l.entries, e.key)
 	}
+	for l.count > maxEntries {
+		caller, sh := l.largest(func(sh *share) int { return sh.ended.Len() })
+		l.drop(caller, sh)
+	}
+	for l.bytes > maxBytes {
+		_, sh := l.largest(func(sh *share) int { return sh.bytes })
+		l.slim(sh)
+	}
+}
+
+// largest returns the share that is the largest by a measure.
+func (l *Ledger) largest(measure func(*share) int) (caller string, most *share) {
+	for c, sh := range l.shares {
+		if most == nil || measure(sh) > measure(most) {
+			caller, most = c, sh
+		}
+	}
+	return caller, most
+}
+
+func (sh *share) first() *entry {
+	e, _ := sh.ended.Front().Value.(*entry)
+	return e
+}
+
+// drop forgets the oldest call of a share.
+func (l *Ledger) drop(caller string, sh *share) {
+	e := sh.first()
+	sh.ended.Remove(sh.ended.Front())
+	sh.slim = max(0, sh.slim-1)
+	sh.bytes -= e.size()
+	l.bytes -= e.size()
+	l.count--
+	delete(l.entries, e.key)
+	if sh.ended.Len() == 0 {
+		delete(l.shares, caller)
+	}
+}
+
+// slim drops the oldest result of a share that is still there.
+func (l *Ledger) slim(sh *share) {
+	at := sh.ended.Front()
+	for range sh.slim {
+		at = at.Next()
+	}
+	e, _ := at.Value.(*entry)
+	size := e.size()
+	if sh.slim++; size <= maxSlim {
+		return
+	}
+	e.result = gone(e.result, e.ended, size)
+	sh.bytes += e.size() - size
+	l.bytes += e.size() - size
+}
+
+// gone returns a result of which only the fact is kept.
+func gone(res *tool.Result, at time.Time, size int) *tool.Result {
+	kept := *res
+	kept.Raw = nil
+	kept.Message = fmt.Sprintf("The call was carried out at %s. Its result of %d bytes was too large to keep for a repeated call. "+
+		"To have it, call the tool again without this idempotency key, if that does no harm.", at.UTC().Format(time.RFC3339), size)
+	return &kept
 }
 
 func (e *entry) size() int { return e.result.Raw.Len() + len(e.result.Message) }
@@ -184,10 +264,7 @@ func (e *entry) size() int { return e.result.Raw.Len() + len(e.result.Message) }
 func stored(res *tool.Result, at time.Time) *tool.Result {
 	kept := *res
 	if n := res.Raw.Len(); n > maxResult {
-		kept.Raw = nil
-		kept.Message = fmt.Sprintf("The call was carried out at %s. Its result of %d bytes was too large to keep for a repeated call. "+
-			"To have it, call the tool again without this idempotency key, if that does no harm.", at.UTC().Format(time.RFC3339), n)
-		return &kept
+		return gone(res, at, n)
 	}
 	if len(res.Raw) > 0 {
 		kept.Raw = tool.OneOf(bytes.Clone(res.Raw.Join()))

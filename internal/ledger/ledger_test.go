@@ -3,6 +3,8 @@ package ledger_test
 import (
 	"encoding/json"
 	"errors"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/tenon-mcp/tenon/internal/ledger"
@@ -73,4 +75,48 @@ func FuzzArguments(f *testing.F) {
 			t.Error("other arguments ran")
 		}
 	})
+}
+
+// TestNobodyMakesItForget: a caller who fills the ledger, with calls or with long
+// results, pushes out their own calls alone.
+func TestNobodyMakesItForget(t *testing.T) {
+	run := func(l *ledger.Ledger, caller, key, text string) (ran bool, res *tool.Result) {
+		res, before, err := l.Run(t.Context(), ledger.Key{Caller: caller, Text: key}, nil, "c_"+key, func() (res, keep *tool.Result) {
+			res = &tool.Result{Message: text}
+			return res, res
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return before == nil, res
+	}
+	for name, text := range map[string]string{"calls": "", "bytes": strings.Repeat("x", 1<<20)} {
+		t.Run(name, func(t *testing.T) {
+			l := new(ledger.Ledger)
+			run(l, "alice", "pay", "paid")
+			n := 12_000
+			if text != "" {
+				n = 100
+			}
+			for i := range n {
+				run(l, "mallory", strconv.Itoa(i), text)
+			}
+			if ran, res := run(l, "alice", "pay", "paid twice"); ran || res.Text() != "paid" {
+				t.Errorf("it ran again: %v, %s", ran, res.Text())
+			}
+			if text == "" {
+				if ran, _ := run(l, "mallory", "0", ""); !ran {
+					t.Error("calls without end are kept")
+				}
+				return
+			}
+			// Of their own calls the results are gone, and not that they ran.
+			if ran, res := run(l, "mallory", "0", text); ran || len(res.Text()) > 1000 || !strings.Contains(res.Text(), "was carried out") {
+				t.Errorf("ran %v: %.80s", ran, res.Text())
+			}
+			if ran, res := run(l, "mallory", "99", text); ran || len(res.Text()) != 1<<20 {
+				t.Errorf("ran %v: %.80s", ran, res.Text())
+			}
+		})
+	}
 }
