@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // A head is the end of the chain, and what is in the table.
@@ -92,16 +93,26 @@ func (b *base) appendRows(ctx context.Context, tx *sql.Tx, h head, rows []encode
 
 // change runs f in a transaction on the head of the chain. Afterwards the head
 // lies beside the database too, where a truncation of the table leaves it alone.
+//
+// Where the chain does not reach to the head that lies there, or has another row in
+// its place, a row says so first: the file is about to say something else.
 func (s *core) change(ctx context.Context, f func(tx *sql.Tx, h head) (head, error)) error {
 	db, err := s.db(ctx)
 	if err != nil {
 		return err
+	}
+	beside, isBeside, err := s.place.readHead() // before the transaction: the chain only grows
+	if err != nil {
+		s.log.Warn("the head of the record beside it cannot be read, and is written anew", "error", err)
 	}
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	h, err := s.base.lockHead(ctx, tx)
+	if err == nil && isBeside {
+		h, err = s.joins(ctx, tx, h, beside)
+	}
 	if err == nil {
 		h, err = f(tx, h)
 	}
@@ -115,6 +126,26 @@ func (s *core) change(ctx context.Context, f func(tx *sql.Tx, h head) (head, err
 		s.log.Warn("the head of the record cannot be written beside it", "error", err)
 	}
 	return nil
+}
+
+// joins adds a row where the chain is not one that goes on from the head beside it.
+func (s *core) joins(ctx context.Context, tx *sql.Tx, h head, beside headFile) (head, error) {
+	had := h.Hash
+	if beside.Seq < h.Seq {
+		err := tx.QueryRowContext(ctx, s.base.sql("SELECT hash FROM record WHERE seq = ?"), beside.Seq).Scan(&had)
+		if errors.Is(err, sql.ErrNoRows) {
+			return h, nil // it has left since, or there was none: verify knows
+		}
+		if err != nil {
+			return h, err
+		}
+	}
+	if beside.Seq <= h.Seq && hex.EncodeToString(had) == beside.Hash {
+		return h, nil
+	}
+	b := Break{At: time.Now().UTC().Truncate(time.Microsecond), Seq: beside.Seq, Hash: beside.Hash, Had: h.Seq}
+	s.log.Error("rows of the record are missing, or are others: its chain does not go on from where it ended", "last_row", beside.Seq, "found", h.Seq, "database", s.place.name)
+	return s.base.appendRows(ctx, tx, h, []encoded{s.encodeRow(&Row{Type: TypeBreak, Break: &b})})
 }
 
 // ignoreDone leaves out that a transaction has ended by itself, with its context.

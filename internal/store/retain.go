@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"time"
 )
@@ -55,29 +56,98 @@ func (s *core) pruneSome(ctx context.Context, b Bounds) (removed int64, err erro
 			return h, err
 		}
 		gone := Pruned{At: time.Now().UTC().Truncate(time.Microsecond), Upto: last}
-		var hash []byte
-		var at int64
-		if err := tx.QueryRowContext(ctx, s.base.sql("SELECT hash, at FROM record WHERE seq = ?"), last).Scan(&hash, &at); err != nil {
+		bytes, err := s.leaving(ctx, tx, &gone)
+		if err != nil {
 			return h, err
 		}
-		var bytes sql.NullInt64
-		if err := tx.QueryRowContext(ctx, s.base.sql("SELECT COUNT(*), SUM(LENGTH(body)) FROM record WHERE seq <= ?"), last).Scan(&gone.Rows, &bytes); err != nil {
+		kept, err := s.approvalsBehind(ctx, tx, last)
+		if err != nil {
 			return h, err
 		}
-		gone.Hash = hex.EncodeToString(hash)
 		if _, err := tx.ExecContext(ctx, s.base.sql("DELETE FROM record WHERE seq <= ?"), last); err != nil {
-			return h, err
-		}
-		if _, err := tx.ExecContext(ctx, s.base.sql("DELETE FROM approvals WHERE created_at < ? AND status <> 'pending'"), at); err != nil {
 			return h, err
 		}
 		removed = gone.Rows
 		h.Kept -= gone.Rows
-		h.Bytes = max(0, h.Bytes-bytes.Int64-gone.Rows*rowOverhead)
-		row := Row{Type: TypePruned, Pruned: &gone}
-		return s.base.appendRows(ctx, tx, h, []encoded{s.encodeRow(&row)})
+		h.Bytes = max(0, h.Bytes-bytes-gone.Rows*rowOverhead)
+		if gone.Bad > 0 {
+			s.log.Error("rows that leave the record are not as they were written", "faults", gone.Bad, "row", gone.Faults[0].Seq, "fault", gone.Faults[0].Text)
+		}
+		return s.base.appendRows(ctx, tx, h, append(kept, s.encodeRow(&Row{Type: TypePruned, Pruned: &gone})))
 	})
 	return removed, err
+}
+
+// maxTold is how many faults of rows that left are told one by one.
+const maxTold = 5
+
+// leaving looks at the rows that are about to leave, and returns the bytes in them.
+// What is wrong with them is known for good.
+func (s *core) leaving(ctx context.Context, tx *sql.Tx, gone *Pruned) (bytes int64, err error) {
+	before, err := s.behind(ctx, tx)
+	if err != nil {
+		return 0, err
+	}
+	var v Verification
+	c := checker{v: &v, seq: before.Upto, approved: map[string]string{}}
+	if c.hash, err = hex.DecodeString(before.Hash); err != nil {
+		return 0, err
+	}
+	v.First = before.Upto + 1
+	if err := c.rows(ctx, tx, gone.Upto); err != nil {
+		return 0, err
+	}
+	gone.Hash, gone.Rows = hex.EncodeToString(c.hash), v.Rows
+	gone.Faults, gone.Bad = v.Faults[:min(len(v.Faults), maxTold)], v.bad
+	return c.bytes, nil
+}
+
+// behind returns what the newest row says that tells where the chain begins.
+func (s *core) behind(ctx context.Context, tx *sql.Tx) (p Pruned, err error) {
+	var body string
+	err = tx.QueryRowContext(ctx, s.base.sql("SELECT body FROM record WHERE type = ? ORDER BY seq DESC LIMIT 1"), TypePruned).Scan(&body)
+	if errors.Is(err, sql.ErrNoRows) {
+		return p, nil
+	}
+	var r Row
+	if err == nil && json.Unmarshal([]byte(body), &r) == nil && r.Pruned != nil {
+		p = *r.Pruned
+	}
+	return p, err
+}
+
+// approvalsBehind removes the approvals of which all rows leave, and returns new rows
+// for those of them that still wait.
+func (s *core) approvalsBehind(ctx context.Context, tx *sql.Tx, last int64) (kept []encoded, err error) {
+	const leave = "id IN (SELECT id FROM record WHERE type = 'approval' AND seq <= ?) AND id NOT IN (SELECT id FROM record WHERE type = 'approval' AND seq > ?)"
+	rows, err := tx.QueryContext(ctx, s.base.sql("SELECT MAX(seq) FROM record WHERE type = 'approval' AND "+leave+
+		" AND id IN (SELECT id FROM approvals WHERE status = 'pending') GROUP BY id ORDER BY 1"), last, last)
+	if err != nil {
+		return nil, err
+	}
+	var at []int64
+	for rows.Next() {
+		var seq int64
+		if err := rows.Scan(&seq); err != nil {
+			return nil, errors.Join(err, rows.Close())
+		}
+		at = append(at, seq)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return nil, err
+	}
+	for _, seq := range at {
+		var body string
+		if err := tx.QueryRowContext(ctx, s.base.sql("SELECT body FROM record WHERE seq = ?"), seq).Scan(&body); err != nil {
+			return nil, err
+		}
+		var r Row
+		if json.Unmarshal([]byte(body), &r) == nil && r.Approval != nil {
+			kept = append(kept, columns(&r, body))
+		}
+	}
+	_, err = tx.ExecContext(ctx, s.base.sql("DELETE FROM approvals WHERE status <> 'pending' AND "+leave), last, last)
+	return kept, err
 }
 
 // lastToLeave returns the number of the newest row that must leave now, or 0.
@@ -113,7 +183,7 @@ func (s *core) lastToLeave(ctx context.Context, tx *sql.Tx, h head, b Bounds) (i
 	}
 	// A row that only says that others left is no reason to do it again.
 	var calls int64
-	err := tx.QueryRowContext(ctx, s.base.sql("SELECT COUNT(*) FROM record WHERE seq <= ? AND type <> ?"), last, TypePruned).Scan(&calls)
+	err := tx.QueryRowContext(ctx, s.base.sql("SELECT COUNT(*) FROM record WHERE seq <= ? AND type NOT IN ('pruned', 'approval')"), last).Scan(&calls)
 	if err != nil || calls == 0 {
 		return 0, err
 	}

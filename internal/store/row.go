@@ -43,8 +43,9 @@ type Row struct {
 	Pruned   *Pruned        `json:"pruned,omitempty"`
 	Gap      *Gap           `json:"gap,omitempty"`
 	Break    *Break         `json:"break,omitempty"`
-	Run      string         `json:"run,omitempty"` // process of a call that has begun
-	Sum      string         `json:"sum,omitempty"` // SHA-256 of what the table of approvals has
+	Run      string         `json:"run,omitempty"`     // process of a call that has begun
+	Sum      string         `json:"sum,omitempty"`     // SHA-256 of what the table of approvals has
+	Changed  bool           `json:"changed,omitempty"` // and that it had something else than the row before
 
 	Seq  int64  `json:"-"`
 	Hash string `json:"-"` // hexadecimal

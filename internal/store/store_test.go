@@ -27,6 +27,9 @@ import (
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("STORE_TEST_CHILD"); dir != "" {
+		if beside, ok := os.LookupEnv("STORE_TEST_DIR"); ok {
+			beginner(dir, beside)
+		}
 		child(dir)
 		return
 	}

@@ -8,6 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"math"
+	"os"
 	"strings"
 )
 
@@ -23,8 +26,15 @@ type Verification struct {
 	Pruned int64 `json:"pruned,omitempty"`
 	// Unrecorded are calls that went on without a record.
 	Unrecorded int64 `json:"unrecorded,omitempty"`
+	// Gaps are places where nobody knows how many calls are missing, if any.
+	Gaps int64 `json:"gaps,omitempty"`
+	// Waiting are calls that other processes have not written, Gone why they cannot.
+	Waiting int64  `json:"waiting,omitempty"`
+	Gone    string `json:"gone,omitempty"`
 	// Faults are what is wrong, the oldest first, and at most 100 of it.
 	Faults []Fault `json:"faults,omitempty"`
+
+	bad int // faults in all
 }
 
 // A Fault is a place where the record is not as it was written.
@@ -36,6 +46,7 @@ type Fault struct {
 const maxFaults = 100
 
 func (v *Verification) fault(seq int64, format string, args ...any) {
+	v.bad++
 	if len(v.Faults) < maxFaults {
 		v.Faults = append(v.Faults, Fault{seq, fmt.Sprintf(format, args...)})
 	}
@@ -46,9 +57,19 @@ func (v *Verification) fault(seq int64, format string, args ...any) {
 // Whoever may write the database and the files beside it can make a chain anew;
 // that is found by a head that was kept elsewhere, in hexadecimal: it must be that of
 // some row. Empty asks for none.
+//
+// It changes nothing but to write what waits. A database that is not there, though the
+// file beside it says that it was, is a fault, and is not made anew.
 func (s *Store) Verify(ctx context.Context, known string) (v Verification, err error) {
-	if err := s.settle(ctx); err != nil {
+	if gone, err := s.place.missing(); gone || err != nil {
+		v.fault(0, "the database is gone: %s says that it had rows", s.place.head)
 		return v, err
+	}
+	v.Waiting, v.Gone = s.waiting()
+	if !s.queue.idle() || len(s.place.left()) > 0 {
+		if err := s.settle(ctx); err != nil {
+			return v, err
+		}
 	}
 	db, err := s.db(ctx)
 	if err != nil {
@@ -67,12 +88,25 @@ func (s *Store) Verify(ctx context.Context, known string) (v Verification, err e
 	if err := tx.QueryRowContext(ctx, "SELECT seq, hash, kept, bytes FROM record_head WHERE one = 1").Scan(&h.Seq, &h.Hash, &h.Kept, &h.Bytes); err != nil {
 		return v, fmt.Errorf("read the head of the record: %w", err)
 	}
-	c := checker{v: &v, beside: beside, isBeside: isBeside, known: strings.ToLower(known)}
-	if err := c.rows(ctx, tx); err != nil {
+	c := checker{v: &v, approved: map[string]string{}, beside: beside, isBeside: isBeside, known: strings.ToLower(known)}
+	if err := c.rows(ctx, tx, math.MaxInt64); err != nil {
 		return v, err
 	}
 	c.end(h)
-	return v, nil
+	return v, c.approvals(ctx, tx)
+}
+
+// missing reports whether the file of the database is gone, and the one beside it
+// says that it was there.
+func (p place) missing() (bool, error) {
+	if p.postgres {
+		return false, nil
+	}
+	if _, err := os.Stat(p.url); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	beside, ok, _ := p.readHead() // one that cannot be read is told by who writes
+	return ok && beside.Seq > 0, nil
 }
 
 // snapshot is how a database shows one state for as long as a read takes.
@@ -92,8 +126,11 @@ type checker struct {
 
 	seq    int64
 	hash   []byte   // of the last row
+	bytes  int64    // in the rows
 	first  firstRow // where rows before it have left
 	pruned Pruned   // the newest word on that
+	// approved are the hashes of the approvals, as their last rows have them.
+	approved map[string]string
 }
 
 type firstRow struct {
@@ -102,8 +139,8 @@ type firstRow struct {
 	body string
 }
 
-func (c *checker) rows(ctx context.Context, tx *sql.Tx) error {
-	rows, err := tx.QueryContext(ctx, "SELECT "+rowColumns+" FROM record ORDER BY seq")
+func (c *checker) rows(ctx context.Context, tx *sql.Tx, last int64) error {
+	rows, err := tx.QueryContext(ctx, fmt.Sprintf("SELECT %s FROM record WHERE seq <= %d ORDER BY seq", rowColumns, last))
 	if err != nil {
 		return err
 	}
@@ -115,6 +152,7 @@ func (c *checker) rows(ctx context.Context, tx *sql.Tx) error {
 		if err := rows.Scan(&seq, &e.typ, &e.id, &e.at, &e.server, &e.tool, &e.kind, &e.caller, &e.session, &e.task, &hash, &e.body); err != nil {
 			return err
 		}
+		c.bytes += int64(len(e.body))
 		c.row(seq, hash, e)
 	}
 	return rows.Err()
@@ -146,10 +184,11 @@ func (c *checker) row(seq int64, hash []byte, e encoded) {
 	if r.Pruned != nil {
 		c.pruned = *r.Pruned
 		v.Pruned += r.Pruned.Rows
+		if r.Pruned.Bad > 0 {
+			v.fault(seq, "rows that left were not as they were written (%d faults; the first: row %d: %s)", r.Pruned.Bad, r.Pruned.Faults[0].Seq, r.Pruned.Faults[0].Text)
+		}
 	}
-	if r.Gap != nil {
-		v.Unrecorded += r.Gap.Calls
-	}
+	c.tells(seq, &r)
 	if c.known == hex.EncodeToString(hash) {
 		c.known = ""
 	}
@@ -157,6 +196,52 @@ func (c *checker) row(seq int64, hash []byte, e encoded) {
 		v.fault(seq, "the file beside the database has another hash of this row: the chain was made anew")
 	}
 	c.seq, c.hash = seq, hash
+}
+
+// tells takes what a row says of the record itself.
+func (c *checker) tells(seq int64, r *Row) {
+	switch {
+	case r.Gap != nil && r.Gap.Unknown:
+		c.v.Gaps++
+	case r.Gap != nil:
+		c.v.Unrecorded += r.Gap.Calls
+	case r.Break != nil:
+		c.v.fault(seq, "here the chain did not go on from row %d (hash %s), where it had ended: the database had %d rows, or another one in that place", r.Break.Seq, r.Break.Hash, r.Break.Had)
+	case r.Approval != nil:
+		c.approved[r.Approval.ID] = r.Sum
+		if r.Changed {
+			c.v.fault(seq, "the table of approvals had something else of %s than the rows: it was changed before this one", r.Approval.ID)
+		}
+	}
+}
+
+// approvals holds the table of approvals against the rows of the chain.
+func (c *checker) approvals(ctx context.Context, tx *sql.Tx) (err error) {
+	rows, err := tx.QueryContext(ctx, "SELECT id, status, created_at, expires_at, body FROM approvals ORDER BY created_at, id")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var t tableRow
+		if err := rows.Scan(&t.id, &t.status, &t.created, &t.expires, &t.body); err != nil {
+			return err
+		}
+		sum, ok := c.approved[t.id]
+		delete(c.approved, t.id)
+		switch {
+		case !ok:
+			c.v.fault(0, "the table of approvals has %s, of which no row tells", t.id)
+		case sum != "" && sum != t.sum():
+			c.v.fault(0, "the table of approvals says something else of %s than the rows: it was changed", t.id)
+		}
+	}
+	for id, sum := range c.approved {
+		if sum != "" {
+			c.v.fault(0, "the table of approvals lacks %s, of which there are rows", id)
+		}
+	}
+	return rows.Err()
 }
 
 // end looks at the end of the chain.
