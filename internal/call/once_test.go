@@ -231,8 +231,14 @@ func TestLedgerIsBounded(t *testing.T) {
 		for i := range 40 {
 			again(fmt.Sprint("m", i))
 		}
-		if !again("m0") || again("m39") {
-			t.Error("more than 32 MiB are kept, or less than the last")
+		if again("m0") || again("m39") {
+			t.Error("a call ran twice whose result took too much room")
+		}
+		if res := run(t.Context(), keyed("m0", "")); !strings.Contains(res.Text(), "too large to keep") {
+			t.Errorf("more than 32 MiB are kept: %.200s", res.Text())
+		}
+		if res := run(t.Context(), keyed("m39", "")); len(res.Text()) < size {
+			t.Errorf("less than the last 32 MiB are kept: %.200s", res.Text())
 		}
 	})
 }
