@@ -25,14 +25,37 @@ type site struct {
 	meta     *oauthex.AuthServerMeta
 }
 
-// probe is a request that servers with a login refuse, with a word where that is.
-const probe = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tenon","version":"0"}}}`
+// probes are requests that servers with a login refuse, with a word where that is. Some
+// refuse what comes after the handshake alone.
+func probes() []struct{ version, method, text string } {
+	const modern = `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	return []struct{ version, method, text string }{
+		{"", "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tenon","version":"0"}}}`},
+		{"2025-11-25", "", `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`},
+		{"2026-07-28", "tools/list", `{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"_meta":` + modern + `}}`},
+	}
+}
 
 // challenges asks the server without credentials, and returns what it says to that.
 func challenges(ctx context.Context, c *http.Client, s *Server) ([]oauthex.Challenge, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader(probe))
+	for _, p := range probes() {
+		cs, err := challenge(ctx, c, s, p.version, p.method, p.text)
+		if err != nil || len(cs) > 0 {
+			return cs, err
+		}
+	}
+	return nil, nil
+}
+
+func challenge(ctx context.Context, c *http.Client, s *Server, version, method, text string) ([]oauthex.Challenge, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader(text))
 	if err != nil {
 		return nil, errors.New("the URL of the server cannot be read")
+	}
+	for name, value := range map[string]string{"Mcp-Protocol-Version": version, "Mcp-Method": method} {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
 	}
 	for k, v := range s.Header {
 		req.Header[k] = v

@@ -148,6 +148,9 @@ func (d *dialer) discovered(ctx context.Context, c wire.Client, result tool.Byte
 		}
 		return peer{}, era.Unknown, fmt.Errorf("server/discover: %w", err)
 	}
+	if _, ours := errors.AsType[*tool.Error](err); ours {
+		return peer{}, era.Unknown, err // it wants a login first, in whatever era
+	}
 	if ctx.Err() != nil {
 		return peer{}, era.Legacy, err
 	}
