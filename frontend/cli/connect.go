@@ -66,7 +66,7 @@ func runConnect(a *app, name string, in connectFlags) error {
 	case in.url != "" && !client.TakesURL():
 		return &problem{kind: tool.Invalid, text: client.Name + " takes no URL in its settings", hint: "without --url it starts Tenon itself"}
 	}
-	w, err := a.world()
+	w, err := world(a)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func runConnect(a *app, name string, in connectFlags) error {
 	case !ok:
 		return &problem{kind: tool.Invalid, text: "the folder with the settings of " + client.Name + " cannot be told", hint: "set HOME"}
 	}
-	store, err := a.backups()
+	store, err := backups(a)
 	if err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (c *connecting) do(change clients.Change, question string, write func() err
 		c.printText(c.out.Diff)
 	}
 	if !c.in.dry {
-		if err := c.agreed(c.in.writeFlags, question); err != nil {
+		if err := agreed(c.app, c.in.writeFlags, question); err != nil {
 			return err
 		}
 		if err := write(); err != nil {

@@ -61,7 +61,7 @@ func runImport(a *app, names []string, in importFlags) error {
 	case in.secrets == "keyring" && !secrets.HasKeyring(a.env["DBUS_SESSION_BUS_ADDRESS"]):
 		return &problem{kind: tool.Unavailable, text: "there is no keyring service here", hint: "--secrets env keeps secrets in the environment or in .env"}
 	}
-	servers, read, err := a.found(names, in.file)
+	servers, read, err := found(a, names, in.file)
 	if err != nil {
 		return settingsProblem(err)
 	}
@@ -80,8 +80,8 @@ func runImport(a *app, names []string, in importFlags) error {
 }
 
 // found returns the servers of clients or of a file, and the files that were read.
-func (a *app) found(names []string, file string) ([]clients.Server, []string, error) {
-	w, err := a.world()
+func found(a *app, names []string, file string) ([]clients.Server, []string, error) {
+	w, err := world(a)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -112,11 +112,11 @@ func (a *app) found(names []string, file string) ([]clients.Server, []string, er
 		if _, err := os.Stat(s.Path); err != nil && file == "" || slices.Contains(read, s.Path) {
 			continue // not there, or the home folder is the project
 		}
-		found, err := s.Read()
+		more, err := s.Read()
 		if err != nil {
 			return nil, nil, err
 		}
-		out, read = append(out, found...), append(read, s.Path)
+		out, read = append(out, more...), append(read, s.Path)
 	}
 	return out, read, nil
 }
@@ -167,7 +167,7 @@ func (i *importing) run(servers []clients.Server) error {
 		i.answer(out)
 		return nil
 	}
-	if err := i.agreed(i.in.writeFlags, "write "+i.path+"?"); err != nil {
+	if err := agreed(i.app, i.in.writeFlags, "write "+i.path+"?"); err != nil {
 		return err
 	}
 	if out.Backup, err = i.write(); err != nil {
@@ -207,7 +207,7 @@ func (i *importing) taken() (func(string) (string, bool), error) {
 // write does what was shown. Secrets come first: what tenon.yaml names is there when
 // a gateway takes it.
 func (i *importing) write() (backup string, err error) {
-	store, err := i.backups()
+	store, err := backups(i.app)
 	if err != nil {
 		return "", err
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 // world is this machine, as the clients on it see it.
-func (a *app) world() (clients.World, error) {
+func world(a *app) (clients.World, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return clients.World{}, err
@@ -32,7 +32,7 @@ func (a *app) world() (clients.World, error) {
 }
 
 // backups is where the files are kept that were changed.
-func (a *app) backups() (clients.Store, error) {
+func backups(a *app) (clients.Store, error) {
 	dir := tenon.StateDir(a.Env)
 	if dir == "" {
 		return clients.Store{}, &problem{kind: tool.Invalid, text: "there is no folder to keep a backup in", hint: "set HOME or XDG_STATE_HOME"}
@@ -93,7 +93,7 @@ type writeFlags struct{ yes, dry bool }
 
 // agreed asks the person whether what was shown is to be done. Without a person
 // --yes says so.
-func (a *app) agreed(in writeFlags, question string) error {
+func agreed(a *app, in writeFlags, question string) error {
 	f, ok := a.Stdin.(*os.File)
 	switch {
 	case in.yes:

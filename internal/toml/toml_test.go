@@ -10,21 +10,17 @@ import (
 
 // show writes a tree on one line.
 func show(n *toml.Node) string {
-	switch k := n.Kind; {
-	case k == toml.Text:
-		return "'" + n.Text + "'"
-	case k == toml.List:
-		var parts []string
-		for _, i := range n.Items {
-			parts = append(parts, show(i))
-		}
-		return "[" + strings.Join(parts, " ") + "]"
-	case k == toml.Table:
-		var parts []string
-		for _, p := range n.Pairs {
-			parts = append(parts, p.Key+":"+show(p.Value))
-		}
-		return "{" + strings.Join(parts, " ") + "}"
+	var parts []string
+	for _, i := range n.Items {
+		parts = append(parts, show(i))
+	}
+	for _, p := range n.Pairs {
+		parts = append(parts, p.Key+":"+show(p.Value))
+	}
+	all := strings.Join(parts, " ")
+	marks := map[toml.Kind]string{toml.Text: "'" + n.Text + "'", toml.List: "[" + all + "]", toml.Table: "{" + all + "}"}
+	if text, ok := marks[n.Kind]; ok {
+		return text
 	}
 	return n.Text
 }
