@@ -216,7 +216,7 @@ func (d *dialer) spawn(ctx context.Context, o opening) (*link, error) {
 	}
 	p, err := d.o.Spawner.Start(ctx, cmd)
 	if err != nil {
-		return nil, err
+		return nil, d.o.confined(err)
 	}
 	l := newLink(d, Stdio)
 	l.process = p
@@ -374,7 +374,7 @@ func (l *link) explain(err error) error {
 	if tail := l.stderr(); tail != "" {
 		err = fmt.Errorf("%w; its last words: %s", err, lastLines(tail, 300))
 	}
-	return err
+	return l.from.o.confined(err)
 }
 
 func isDeaf(p *proc.Process) bool {
