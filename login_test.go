@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -174,5 +175,33 @@ func TestLoginElsewhere(t *testing.T) {
 	var e *tool.Error
 	if _, err := l2.Login(t.Context(), "docs", tenon.LoginRequest{}); !errors.As(err, &e) || e.Kind != tool.Failed {
 		t.Errorf("%v, want failed", err)
+	}
+}
+
+// TestLoginModern: what a server says to a handshake of the other era does not hide that
+// it wants a login.
+func TestLoginModern(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Protocol-Version") == "" {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32020,"message":"Missing MCP-Protocol-Version header"}}`)
+			return
+		}
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer srv.Close()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "tenon.yaml")
+	if err := os.WriteFile(path, fmt.Appendf(nil, "version: 1\nservers:\n  docs: {url: %q, retries: 0}\n", srv.URL), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g, err := tenon.Open(t.Context(), tenon.Options{Config: path, StateDir: dir, Env: []string{"TENON_KEYRING=off"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if r := whoami(g, ""); r.Kind != tool.Unavailable || !strings.Contains(r.Text(), "tenon login docs") {
+		t.Errorf("%s: %s", r.Kind, r.Text())
 	}
 }
