@@ -182,9 +182,9 @@ const stageApproval = "approval"
 
 // approve has a person decide about a call. Nil lets it go on.
 func (a authority) approve(ctx context.Context, r *call.Request, d *tool.Decision) *tool.Error {
-	if a.o.Unattended && r.Person == nil {
+	if a.o.Unattended && (r.Person == nil || !a.mayElicit(&r.Caller)) {
 		return &tool.Error{Kind: tool.Denied, Text: fmt.Sprintf("A person has to approve this call, and nobody can be asked here: %s "+
-			"The call was not made. Make it through a gateway (tenon serve), where tenon approvals decides it.", sentence(d.Reason))}
+			"The call was not made. Make it through a gateway that listens (tenon serve, or tenon serve --stdio --listen 127.0.0.1:8400), where tenon approvals decides it.", sentence(d.Reason))}
 	}
 	b, err := a.approvals.open(ctx)
 	if err != nil {
@@ -248,7 +248,7 @@ func (a authority) question(r *call.Request, d *tool.Decision) approval.Question
 	q := approval.Question{
 		CallID: r.ID, Caller: r.Caller, Session: r.SessionName(), Task: r.Task, Skill: r.Skill,
 		IdempotencyKey: r.IdempotencyKey, Tool: r.Target, Arguments: r.Arguments,
-		Rule: d.ReasonType, Reason: a.secrets.Text(d.Reason),
+		Rule: d.ReasonType, Reason: a.secrets.Text(d.Reason), Alone: a.o.Unattended,
 	}
 	if a.mayElicit(&r.Caller) {
 		q.Person = r.Person

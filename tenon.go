@@ -76,8 +76,9 @@ type Options struct {
 	// Start starts all servers side by side at once and keeps trying those that
 	// fail, as a gateway does. Without it a server starts on its first use.
 	Start bool
-	// Unattended says that nobody can decide approvals here, because the program is
-	// no gateway: calls that need one are denied at once, unless they bring a person.
+	// Unattended says that nobody can decide approvals here, because the program is no
+	// gateway, or listens to nobody: calls that need one are denied at once, unless they
+	// bring a person.
 	Unattended bool
 	// Logger takes what operators want to know. Nil discards it.
 	Logger *slog.Logger

@@ -60,7 +60,7 @@ func openRecorder(ctx context.Context, a *app) (recorder, error) {
 		}
 		return rest.RecordClient{Client: c}, nil
 	}
-	gw, err := a.openGateway(ctx, a.logger(quiet), false)
+	gw, err := a.openGateway(ctx, a.logger(quiet))
 	if err != nil {
 		return nil, err
 	}

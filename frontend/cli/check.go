@@ -23,7 +23,7 @@ func checkCommand(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := a.bounded(cmd.Context())
 			defer cancel()
-			gw, err := a.openGateway(ctx, a.logger(quiet), false)
+			gw, err := a.openGateway(ctx, a.logger(quiet))
 			if err != nil {
 				return err
 			}

@@ -62,7 +62,7 @@ func runLock(a *app, d tenon.Definitions, r *tenon.DefinitionReport) error {
 // compare opens the pool, compares the definitions of its servers with the accepted
 // ones, and hands the outcome to then.
 func (a *app) compare(ctx context.Context, servers []string, then func(*app, tenon.Definitions, *tenon.DefinitionReport) error) error {
-	gw, err := a.openGateway(ctx, a.logger(quiet), false)
+	gw, err := a.openGateway(ctx, a.logger(quiet))
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (a *app) open(ctx context.Context) (pool, error) {
 	if url := a.gateway(); url != "" {
 		return a.client(url)
 	}
-	gw, err := a.openGateway(ctx, a.logger(quiet), false)
+	gw, err := a.openGateway(ctx, a.logger(quiet))
 	if err != nil {
 		return nil, err
 	}
@@ -86,10 +86,15 @@ func (a *app) client(url string) (*rest.Client, error) {
 	return rest.NewClient(url, token)
 }
 
-// openGateway opens the pool in this process; start starts all its servers.
-func (a *app) openGateway(ctx context.Context, log *slog.Logger, start bool) (*tenon.Gateway, error) {
+// openGateway opens the pool in this process, where nobody decides approvals.
+func (a *app) openGateway(ctx context.Context, log *slog.Logger) (*tenon.Gateway, error) {
 	o := a.options(log)
-	o.Start, o.Unattended = start, !start
+	o.Unattended = true
+	return a.openWith(ctx, o)
+}
+
+// openWith opens the pool in this process.
+func (a *app) openWith(ctx context.Context, o tenon.Options) (*tenon.Gateway, error) {
 	if a.Executable != "" {
 		o.Executable = []string{a.Executable, "server"}
 		o.Query = []string{a.Executable, queryName}

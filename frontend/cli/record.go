@@ -33,7 +33,7 @@ func withRecord(ctx context.Context, a *app, do func(ctx context.Context, r teno
 	}
 	ctx, cancel := a.bounded(ctx)
 	defer cancel()
-	gw, err := a.openGateway(ctx, a.logger(quiet), false)
+	gw, err := a.openGateway(ctx, a.logger(quiet))
 	if err != nil {
 		return err
 	}

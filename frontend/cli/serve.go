@@ -67,7 +67,9 @@ func runServe(ctx context.Context, a *app, listen string, stdio, listening bool)
 		level = slog.LevelError
 	}
 	log := a.logger(level)
-	gw, err := a.openGateway(ctx, log, true)
+	o := a.options(log)
+	o.Start, o.Unattended = true, !listening
+	gw, err := a.openWith(ctx, o)
 	if err != nil {
 		return err
 	}

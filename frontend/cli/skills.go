@@ -95,7 +95,7 @@ func openSkills(ctx context.Context, a *app) (skillSource, error) {
 		}
 		return skillsThere{rest.PolicyOf(c), c}, nil
 	}
-	gw, err := a.openGateway(ctx, a.logger(quiet), false)
+	gw, err := a.openGateway(ctx, a.logger(quiet))
 	if err != nil {
 		return nil, err
 	}

@@ -83,6 +83,7 @@ type Question struct {
 	Arguments      []byte // exact
 	Rule, Reason   string // of the decision
 	Person         tool.Person
+	Alone          bool // nobody but Person can decide
 
 	hash, shown, impact string // made by prepare
 }
@@ -291,29 +292,44 @@ func (b *Broker) await(ctx context.Context, p *question, q *Question) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	deferred := make(chan *tool.Deferred, 1)
+	given := make(chan error, 1) // why the person gave no answer
 	if a, ok := b.mayAsk(p, q); ok {
 		wg.Go(func() {
-			d := b.askPerson(pctx, q.Person, a)
+			err := b.askPerson(pctx, q.Person, a)
 			b.mu.Lock()
 			p.asking = false
 			b.mu.Unlock()
-			if d != nil {
-				deferred <- d
-			}
+			given <- err
 		})
 	}
-	select {
-	case <-p.settled:
-		return nil
-	case d := <-deferred:
+	for {
+		select {
+		case <-p.settled:
+			return nil
+		case err := <-given:
+			if err := unanswered(err, p.id, q.Alone); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-b.stop:
+			return stopping(p.id)
+		}
+	}
+}
+
+// unanswered returns the error of a call whose person gave no answer for this reason, or
+// nil where it goes on waiting.
+func unanswered(why error, id string, alone bool) error {
+	if d, ok := errors.AsType[*tool.Deferred](why); ok {
 		return &tool.Error{Kind: tool.Denied, Err: d, Text: fmt.Sprintf(
 			"A person has to approve this call (approval %s). Repeat it with the answer.", d.Approval.ID)}
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-b.stop:
-		return stopping(p.id)
 	}
+	if why == nil || !alone {
+		return nil
+	}
+	return &tool.Error{Kind: tool.Denied, Err: why, Text: fmt.Sprintf("A person has to approve this call (approval %s). The person at this client could not be asked, "+
+		"and nobody else can decide here, for the gateway does not listen. The call was not made. Do without it, or have the gateway started with --listen.", id)}
 }
 
 // mayAsk reports whether the person of q is to be asked: not where that of an equal
@@ -339,17 +355,16 @@ func stopping(id string) error {
 	return &tool.Error{Kind: tool.Denied, Text: text, Err: ErrClosed}
 }
 
-// askPerson puts a question to the caller's own person. Without an answer it stays
-// open for others.
-func (b *Broker) askPerson(ctx context.Context, person tool.Person, a tool.Approval) *tool.Deferred {
+// askPerson puts a question to the caller's own person. The error says why there is no
+// answer; the question then stays open for others.
+func (b *Broker) askPerson(ctx context.Context, person tool.Person, a tool.Approval) error {
 	v, err := person.Ask(ctx, a)
-	if d, ok := errors.AsType[*tool.Deferred](err); ok {
-		return d
-	}
 	if err == nil && ctx.Err() == nil {
-		_, _ = b.Decide(ctx, a.ID, v) // somebody else was first, or it stays open
+		if _, err = b.Decide(ctx, a.ID, v); errors.Is(err, ErrDecided) || errors.Is(err, ErrExpired) {
+			return nil // somebody else was first
+		}
 	}
-	return nil
+	return err
 }
 
 // leave takes a call away from a question, for this reason. A question that nobody

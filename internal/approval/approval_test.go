@@ -828,3 +828,23 @@ func TestBounds(t *testing.T) {
 		}
 	})
 }
+
+// Where nobody but the caller's own person can decide, a call does not wait for others.
+func TestAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, new(approval.Memory))
+		q := ask(`{}`)
+		q.Alone, q.Person = true, person(func(context.Context, tool.Approval) (tool.Verdict, error) { return tool.Verdict{}, errDisk })
+		began := time.Now()
+		if _, err := d.Ask(t.Context(), q); tool.KindOf(err) != tool.Denied || !errors.Is(err, errDisk) || !strings.Contains(err.Error(), "nobody else") {
+			t.Errorf("%v", err)
+		}
+		if time.Since(began) > 0 || len(d.Pending(9)) > 0 {
+			t.Errorf("it waited %s", time.Since(began))
+		}
+		q.Person = person(func(context.Context, tool.Approval) (tool.Verdict, error) { return yes, nil })
+		if a, err := d.Ask(t.Context(), q); err != nil || a.Status != tool.ApprovalApproved {
+			t.Errorf("%s, %v", a.Status, err)
+		}
+	})
+}
