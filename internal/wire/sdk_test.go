@@ -92,6 +92,9 @@ func TestSDKServers(t *testing.T) {
 			o := wire.HTTPOptions{URL: s.URL, Handler: &notes{}, Garbage: func(head []byte, err error) { t.Errorf("%s: %v", head, err) }}
 			client := connect(t, o, c.sse, c.version)
 			defer client.Close()
+			if h, ok := client.(*wire.HTTP); ok && era.Of(c.version) == era.Legacy {
+				<-h.Listening() // where a server answers in JSON, what it tells beside needs that stream
+			}
 			meta := ""
 			if era.Of(c.version) == era.Modern {
 				meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}},`
