@@ -46,7 +46,7 @@ func openRecords(ctx context.Context, cfg *config.Config, from Options, secrets 
 		return r, nil
 	}
 	o := store.Options{
-		URL: url, Dir: from.StateDir, Mask: secrets.Text, MaskJSON: secrets.JSON,
+		URL: url, Dir: from.StateDir, Mask: secrets.Excerpt, MaskJSON: secrets.JSON,
 		FailFull: c.FailFull, StopGone: c.StopGone, Eager: from.Start, Logger: from.Logger,
 		Keep:     max(0, cmp.Or(c.Keep, keepCalls)),
 		MaxRows:  max(0, int64(c.MaxRows)),

@@ -235,6 +235,9 @@ func TestRecordThatWasTakenAway(t *testing.T) {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
+			if _, err := os.Stat(d.dsn(url)); d.name == "sqlite" && err == nil {
+				t.Error("the database was made anew by who only looked")
+			}
 			if now, err := os.ReadFile(heads[0]); err != nil || string(now) != string(before) {
 				t.Errorf("the head became %s, %v", now, err)
 			}
