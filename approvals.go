@@ -62,8 +62,9 @@ func (a *Approvals) open(ctx context.Context) (*approval.Broker, error) {
 	cfg := a.g.pool.Load().cfg.Policy.Approvals
 	b, err := approval.New(ctx, approval.Options{
 		Store: a.g.approvalStore(), Timeout: cfg.Timeout, MaxPending: cfg.MaxPending,
-		NewID: func() string { return "apv_" + strings.TrimPrefix(record.NewID(), "c_") },
-		Mask:  a.g.secrets.JSON, Notify: a.tell,
+		Shared: a.g.record.store != nil,
+		NewID:  func() string { return "apv_" + strings.TrimPrefix(record.NewID(), "c_") },
+		Mask:   a.g.secrets.JSON, Notify: a.tell,
 	})
 	if err != nil {
 		a.g.log.Error("the record of approvals cannot be read", "error", err)

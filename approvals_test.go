@@ -326,3 +326,30 @@ func TestWebhookIsTold(t *testing.T) {
 		}
 	}
 }
+
+// Two gateways of one user have one record: what one asks can be decided at the other.
+func TestApprovalAtAnotherGateway(t *testing.T) {
+	dir := t.TempDir()
+	config := write(t, "version: 1\npolicy: {mode: ask_destructive, block_high_risk: false}\n")
+	gateway := func() *tenon.Gateway {
+		o := tenon.Options{Config: config, StateDir: dir}
+		tenon.AddTool(&o, tenon.Function{Name: "remove", Meta: &tool.Meta{Destructive: true}}, func(context.Context, struct{}) (struct{}, error) {
+			return struct{}{}, nil
+		})
+		return open(t, o)
+	}
+	first, second := gateway(), gateway()
+	if _, err := first.Approvals().Pending(t.Context(), 1); err != nil { // it has read what there is
+		t.Fatal(err)
+	}
+	got := make(chan *tool.Result, 1)
+	go func() { got <- second.Call(t.Context(), tool.Call{Server: "go", Tool: "remove", Session: "s"}) }()
+	p := waiting(t, second, 1)[0]
+	decide(t, first, p.ID, tool.Verdict{Approved: true, By: "bert"})
+	if res := <-got; res.Kind != "" {
+		t.Errorf("%s: %s", res.Kind, res.Text())
+	}
+	if p, err := first.Approvals().Get(t.Context(), p.ID); err != nil || p.UsedBy == "" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}

@@ -54,6 +54,9 @@ type Options struct {
 	Timeout    time.Duration // of a question; 0 is DefaultTimeout
 	MaxPending int           // questions that wait at once; 0 is DefaultMaxPending
 	NewID      func() string
+	// Shared says that other gateways may use the store: what they decide is looked for
+	// each second.
+	Shared bool
 	// Now is the clock on the wall; nil is the system's. Time that passes is always
 	// the system's.
 	Now func() time.Time
@@ -172,6 +175,9 @@ func New(ctx context.Context, o Options) (*Broker, error) {
 	defer b.mu.Unlock()
 	for _, a := range before {
 		b.restore(a)
+	}
+	if o.Shared {
+		b.tasks.Go(b.follow)
 	}
 	return b, nil
 }

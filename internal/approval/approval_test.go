@@ -29,6 +29,8 @@ type desk struct {
 	store approval.Store
 	clock *clock
 	told  chan tool.Approval
+
+	shared bool
 }
 
 func open(t *testing.T, store approval.Store) *desk {
@@ -44,7 +46,7 @@ var ids atomic.Int64
 func (d *desk) start() {
 	d.t.Helper()
 	b, err := approval.New(d.t.Context(), approval.Options{
-		Store: d.store, Now: d.clock.now, MaxPending: 20,
+		Store: d.store, Now: d.clock.now, MaxPending: 20, Shared: d.shared,
 		NewID: func() string { return fmt.Sprintf("apv_%d", ids.Add(1)) },
 		Mask: func(raw []byte) []byte {
 			return []byte(strings.ReplaceAll(string(raw), "not-a-real-key-000", "••••"))

@@ -24,7 +24,7 @@ func (b *Broker) Decide(ctx context.Context, id string, v tool.Verdict) (tool.Ap
 	p := b.asked[id]
 	b.mu.Unlock()
 	if p == nil {
-		return b.decidedBefore(ctx, id)
+		return b.decideUnknown(ctx, id, v)
 	}
 	select {
 	case <-p.inserted:
@@ -36,7 +36,7 @@ func (b *Broker) Decide(ctx context.Context, id string, v tool.Verdict) (tool.Ap
 	b.mu.Unlock()
 	if a.Status == tool.ApprovalPending && over {
 		b.expire(p)
-		return b.decidedBefore(ctx, id)
+		return b.decideUnknown(ctx, id, v)
 	}
 	if a.Status != tool.ApprovalPending {
 		return a, decided(a)
@@ -45,17 +45,10 @@ func (b *Broker) Decide(ctx context.Context, id string, v tool.Verdict) (tool.Ap
 	if err != nil {
 		return a, err
 	}
-	change := func(a *tool.Approval) {
-		now := b.now()
-		a.Status, a.DecidedBy, a.DecidedAt, a.Why = tool.ApprovalDenied, clip(v.By, maxName), &now, clip(v.Why, maxReason)
-		if v.Approved {
-			a.Status, a.Scope, a.Pattern = tool.ApprovalApproved, v.Scope, v.Pattern
-		}
-	}
-	a, ours, err := b.settle(ctx, p, change, false)
+	a, ours, err := b.settle(ctx, p, b.decision(v), false)
 	switch {
 	case err != nil && a.Status != tool.ApprovalTimeout:
-		return a, &tool.Error{Kind: tool.Unavailable, Err: err, Text: "The decision could not be recorded, so it does not hold. Try again."}
+		return a, unrecorded(err)
 	case !ours, a.Status == tool.ApprovalTimeout:
 		return a, decided(a)
 	case v.Approved && g != nil:
@@ -72,11 +65,29 @@ func decided(a tool.Approval) error {
 	return &tool.Error{Kind: tool.Invalid, Err: ErrDecided, Text: "Approval " + a.ID + " is " + string(a.Status) + " already."}
 }
 
-// decidedBefore returns the error for an approval that does not wait.
-func (b *Broker) decidedBefore(ctx context.Context, id string) (tool.Approval, error) {
+// decision returns what a verdict makes of an approval.
+func (t *table) decision(v tool.Verdict) func(*tool.Approval) {
+	return func(a *tool.Approval) {
+		now := t.now()
+		a.Status, a.DecidedBy, a.DecidedAt, a.Why = tool.ApprovalDenied, clip(v.By, maxName), &now, clip(v.Why, maxReason)
+		if v.Approved {
+			a.Status, a.Scope, a.Pattern = tool.ApprovalApproved, v.Scope, v.Pattern
+		}
+	}
+}
+
+func unrecorded(err error) error {
+	return &tool.Error{Kind: tool.Unavailable, Err: err, Text: "The decision could not be recorded, so it does not hold. Try again."}
+}
+
+// decideUnknown decides an approval that does not wait here.
+func (b *Broker) decideUnknown(ctx context.Context, id string, v tool.Verdict) (tool.Approval, error) {
 	a, err := b.Get(ctx, id)
 	if err != nil {
 		return a, err
+	}
+	if b.elsewhere(&a) {
+		return b.decideElsewhere(ctx, a, v)
 	}
 	if a.Status == tool.ApprovalPending { // nobody could wait for it any more
 		a.Status = tool.ApprovalTimeout
@@ -128,13 +139,18 @@ func (b *Broker) settle(ctx context.Context, p *question, change func(*tool.Appr
 		return tool.Approval{}, false, err
 	case err == nil && !ok: // another gateway on the same store was first
 		if stored, found, err := b.o.Store.Approval(sctx, p.id); err == nil && found && stored.Status != tool.ApprovalPending {
-			stored.Caller, stored.Session, stored.Task = a.Caller, a.Session, a.Task // they may be masked there
-			a = stored
+			a = adopt(a, stored)
 		} else {
 			a = before
 			a.Status = tool.ApprovalCanceled
 		}
 	}
+	b.end(p, a)
+	return a, ok, err
+}
+
+// end makes a the end of a question that was pending. The caller has its turn.
+func (b *Broker) end(p *question, a tool.Approval) {
 	b.mu.Lock()
 	if p.a = a; a.UsedBy != "" {
 		p.claimed = a.UsedBy
@@ -146,7 +162,6 @@ func (b *Broker) settle(ctx context.Context, p *question, change func(*tool.Appr
 	b.tidy(p)
 	b.mu.Unlock()
 	b.o.Notify(a)
-	return a, ok, err
 }
 
 // allow grants what was decided for more than one call, to other questions that wait
@@ -222,7 +237,7 @@ func (t *table) current(a tool.Approval) tool.Approval {
 	t.mu.Lock()
 	p := t.asked[a.ID]
 	t.mu.Unlock()
-	if p == nil || !t.now().Before(a.ExpiresAt) {
+	if p == nil && !t.elsewhere(&a) || !t.now().Before(a.ExpiresAt) {
 		a.Status = tool.ApprovalTimeout
 	}
 	return a

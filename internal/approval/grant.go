@@ -122,7 +122,7 @@ func (p *question) grantOf(a tool.Approval, v *tool.Verdict, now time.Time) (*gr
 	case a.Session == "":
 		return nil, wrong("The call belongs to no session, so it can be allowed once only.")
 	case p.restored:
-		return nil, wrong("The call was asked for before the gateway started again, and its session has ended: it can be allowed once only.")
+		return nil, wrong("The call waits at another gateway, or was asked for before this one started: here it can be allowed once only.")
 	}
 	g := &grant{
 		call: call{p.caller, a.Session, a.Server, a.Tool, a.Rule}, id: a.ID,
