@@ -156,13 +156,12 @@ func TestDeathWithHelper(t *testing.T) {
 	p := open(t, upstream.Options{Command: cmd})
 	best := time.Hour
 	for range 3 {
-		victim := p.pid(t, "")
+		victim, failed := p.pid(t, ""), p.wait(t, "")
 		killed := time.Now()
 		if err := victim.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		_, err := p.Call(t.Context(), call("wait", "{}"))
-		if err == nil {
+		if err := <-failed; err == nil {
 			t.Fatal("a dead child answered")
 		}
 		best = min(best, time.Since(killed))
