@@ -51,7 +51,12 @@ func OpenKeys(o Options) (*Keys, error) {
 	if path == "" {
 		return nil, &tool.Error{Kind: tool.Invalid, Text: "there is no place for keys: set auth.keys in the configuration, or $HOME"}
 	}
-	return access.OpenKeys(path), nil
+	keys := access.OpenKeys(path)
+	keys.Limits = limitNames(cfg)
+	for _, s := range skillsOf(cfg) {
+		keys.Skills = append(keys.Skills, s.Name)
+	}
+	return keys, nil
 }
 
 // Keys is a file of API keys, for those who change it.

@@ -82,6 +82,7 @@ var errClosed = &tool.Error{Kind: tool.Unavailable, Text: "the gateway is closed
 func sameConfig(a, b *config.Config) bool {
 	x, y := *a, *b
 	x.Warnings, y.Warnings, x.Named, y.Named = nil, nil, nil, nil
+	x.Gateway.ListenAt, x.Gateway.TLSAt = y.Gateway.ListenAt, y.Gateway.TLSAt
 	return reflect.DeepEqual(x, y)
 }
 

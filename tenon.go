@@ -258,6 +258,9 @@ type Settings struct {
 	AllowedHosts []string
 	Cert, Key    string // files of a certificate for TLS; empty is none
 	MaxBodyBytes int64  // of one request
+	// ListenAt and TLSAt are the places of the address and of the certificate in the
+	// configuration, without a text.
+	ListenAt, TLSAt Problem
 	// MemoryLimit and GCPercent are the runtime's, for a program that is nothing
 	// but a gateway to set; 0 leaves them alone.
 	MemoryLimit int64
@@ -269,6 +272,6 @@ func (g *Gateway) Settings() Settings {
 	s := g.pool.Load().cfg.Gateway
 	return Settings{
 		Listen: s.Listen, AllowedHosts: s.AllowedHosts, Cert: s.TLS.Cert, Key: s.TLS.Key, MaxBodyBytes: s.MaxBodyBytes,
-		MemoryLimit: s.MemoryLimit, GCPercent: s.GCPercent,
+		ListenAt: s.ListenAt, TLSAt: s.TLSAt, MemoryLimit: s.MemoryLimit, GCPercent: s.GCPercent,
 	}
 }

@@ -144,6 +144,8 @@ func (s argumentSchema) unknownKey(key string) error {
 	text := fmt.Sprintf("the tool has no argument %q", key)
 	if n := nearest(key, names); n != "" {
 		text += fmt.Sprintf("; did you mean %q?", n)
+	} else {
+		text += "."
 	}
 	return &tool.Error{Kind: tool.Invalid, Text: text + " It takes: " + strings.Join(names, ", ") + ". --args passes anything."}
 }

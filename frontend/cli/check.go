@@ -2,12 +2,15 @@ package cli
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	tenon "github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/frontend/web"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -34,6 +37,7 @@ func checkCommand(a *app) *cobra.Command {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
+			checkListener(ctx, gw, &report)
 			printReport(a, &report)
 			if code := reportCode(&report); code != 0 {
 				return &told{code}
@@ -43,6 +47,28 @@ func checkCommand(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&connect, "connect", false, "start each server and say what works")
 	return cmd
+}
+
+// checkListener adds to a report what tenon serve would refuse. Keys may be made
+// later, and elsewhere, so that there are none is a warning.
+func checkListener(ctx context.Context, gw *tenon.Gateway, r *tenon.Report) {
+	s := gw.Settings()
+	at := func(place tenon.Problem, err error) tenon.Problem {
+		place.File = cmp.Or(place.File, s.ListenAt.File)
+		place.Text = err.Error()
+		return place
+	}
+	if err := web.CheckCertificate(s.Cert, s.Key); err != nil {
+		r.Broken = append(r.Broken, at(s.TLSAt, err))
+	}
+	switch err := web.CheckAddress(ctx, s.Listen, gw.Access().Configured()); {
+	case errors.Is(err, web.ErrNotLoopback):
+		p := at(s.ListenAt, err)
+		p.Hint = "tenon serve refuses it until there is one: tenon keys create NAME makes one"
+		r.Warnings = append(r.Warnings, p)
+	case err != nil:
+		r.Broken = append(r.Broken, at(s.ListenAt, err))
+	}
 }
 
 func reportCode(r *tenon.Report) int {

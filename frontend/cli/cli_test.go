@@ -411,7 +411,7 @@ func TestAssign(t *testing.T) {
 		{"const=3", `{"const":3}`, ""},
 		{"n=1 n=2", "", "given 2 times"},
 		{"txet=1", "", `did you mean "text"?`},
-		{"zzzzzzzz=1", "", "It takes: any, b,"},
+		{"zzzzzzzz=1", "", `the tool has no argument "zzzzzzzz". It takes: any, b,`},
 	} {
 		got, err := cli.Assign(strings.Fields(c.flags), schema)
 		if c.err != "" {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -228,9 +229,29 @@ func shownKeys(list []tenon.Key) []shownKey {
 	return out
 }
 
+// warnUnknown tells that a key names what the configuration does not have.
+func warnUnknown(a *app, kind, name string, known []string) {
+	if slices.Contains(known, name) {
+		return
+	}
+	hint := ""
+	if near := nearest(name, known); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	} else if len(known) > 0 {
+		hint = "; it has: " + strings.Join(known[:min(len(known), 20)], ", ")
+	}
+	a.note("warning: the configuration has no %s %q, so calls that it would hold for are refused%s", kind, name, hint)
+}
+
 // printKey prints a key that was just made: the key alone on standard output, so
 // that it can go into a file or a secret store as it is.
 func printKey(a *app, keys *tenon.Keys, made tenon.Key, secret tool.Secret) {
+	for _, s := range made.Skills {
+		warnUnknown(a, "skill", s, keys.Skills)
+	}
+	if made.Limits != "" {
+		warnUnknown(a, "limits", made.Limits, keys.Limits)
+	}
 	if a.json() {
 		s := shown(made)
 		s.Key = secret.Reveal()

@@ -20,18 +20,9 @@ var ErrBusy = errors.New("address already in use")
 // listen binds addr. Beyond loopback it does so only where every request must bring
 // a credential.
 func listen(ctx context.Context, addr string, authenticated bool) (net.Listener, error) {
-	host, portText, err := net.SplitHostPort(addr)
+	ips, portText, err := allowed(ctx, addr, authenticated)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %q: want host:port, such as 127.0.0.1:8400: %w", addr, err)
-	}
-	ips, err := addresses(ctx, host)
-	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", addr, err)
-	}
-	for _, ip := range ips {
-		if !ip.Unmap().IsLoopback() && !authenticated {
-			return nil, fmt.Errorf("listen on %s: %w: whoever can reach it could call every tool, and nobody has a key yet", addr, ErrNotLoopback)
-		}
+		return nil, err
 	}
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(ips[0].Unmap().String(), portText))
 	if busy(err) {
@@ -41,6 +32,31 @@ func listen(ctx context.Context, addr string, authenticated bool) (net.Listener,
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
 	}
 	return ln, nil
+}
+
+// CheckAddress returns what Listen would refuse an address for before it tries to
+// listen there.
+func CheckAddress(ctx context.Context, addr string, authenticated bool) error {
+	_, _, err := allowed(ctx, addr, authenticated)
+	return err
+}
+
+// allowed returns what an address stands for, and its port.
+func allowed(ctx context.Context, addr string, authenticated bool) ([]netip.Addr, string, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, "", fmt.Errorf("listen on %q: want host:port, such as 127.0.0.1:8400: %w", addr, err)
+	}
+	ips, err := addresses(ctx, host)
+	if err != nil {
+		return nil, "", fmt.Errorf("listen on %s: %w", addr, err)
+	}
+	for _, ip := range ips {
+		if !ip.Unmap().IsLoopback() && !authenticated {
+			return nil, "", fmt.Errorf("listen on %s: %w: whoever can reach it could call every tool, and nobody has a key yet", addr, ErrNotLoopback)
+		}
+	}
+	return ips, port, nil
 }
 
 // addresses returns what host stands for, never nothing. An empty host is all

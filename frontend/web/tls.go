@@ -28,6 +28,12 @@ func tlsConfig(cert, key string, log *slog.Logger) (*tls.Config, error) {
 	}, nil
 }
 
+// CheckCertificate returns what Listen would refuse the files of a certificate for.
+func CheckCertificate(cert, key string) error {
+	_, err := tlsConfig(cert, key, nil)
+	return err
+}
+
 // A certificate is read from its files again when they change: certificates are
 // renewed more often than gateways are restarted.
 type certificate struct {

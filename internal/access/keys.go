@@ -107,6 +107,10 @@ func checkNew(name string, s Scope) error {
 // Keys is a file of keys, for those who change it. Any number of processes may
 // change it at once: each change is made whole, and none is lost.
 type Keys struct {
+	// Skills and Limits are the names that the configuration has of what a key may
+	// name. They may come later, so nothing is refused for them.
+	Skills, Limits []string
+
 	path string
 	now  func() time.Time
 }

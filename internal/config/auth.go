@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/source"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -192,6 +193,7 @@ func (s guards) tls(o *object) {
 		return
 	}
 	in := newObject(n, o.ex, o.to)
+	s.cfg.Gateway.TLSAt = source.Problems([]source.Mistake{n.Mistake("", "")})[0]
 	t := &s.cfg.Gateway.TLS
 	for _, file := range []struct {
 		key  string

@@ -134,6 +134,7 @@ type Gateway struct {
 	Listen          string        // host:port
 	AllowedHosts    []string      // values of Host and Origin that are let in beside the listener's own
 	TLS             TLS           `json:",omitzero"` // of the listener
+	ListenAt, TLSAt Problem       `json:"-"`         // the places of both
 	MaxBodyBytes    int64         // of one HTTP request
 	MaxMessageBytes int64         // of one message from a server
 	CallTimeout     time.Duration // of a call where neither tool, server nor caller says one

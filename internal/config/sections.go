@@ -131,6 +131,7 @@ func (s sections) gateway(o *object) {
 	if at := in.seen["listen"]; at != nil && !isListen(g.Listen) {
 		in.fail(at, fmt.Sprintf("listen wants host:port, and holds %s", quoteOf(at, g.Listen)), "such as 127.0.0.1:8400")
 	}
+	g.ListenAt = source.Problems([]source.Mistake{in.at("listen").Mistake("", "")})[0]
 	s.hosts(in)
 	guards{s}.tls(in)
 	const least, most = 1 << 10, 1 << 40
