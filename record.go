@@ -119,6 +119,9 @@ type CallRecord struct {
 	Bytes     int         `json:"bytes"`
 	Attempts  int         `json:"attempts"`
 	Notes     []tool.Note `json:"notes,omitempty"`
+	// Running is a call that has begun, and of whose end nothing is known yet. Only
+	// those that may change something are in the record before they end.
+	Running bool `json:"running,omitempty"`
 	// Details are what is not for everybody: nil in lists.
 	*CallDetails
 }
@@ -156,6 +159,7 @@ func (r records) outline(e record.Entry) CallRecord {
 // detailed adds the details of a row.
 func detailed(row store.Row) CallRecord {
 	out := callRecord(row.Entry())
+	out.Running = row.Type == store.TypeBegun
 	out.CallDetails = &CallDetails{Key: row.Key, Decision: row.Decision, Details: row.Details}
 	return out
 }
@@ -171,9 +175,10 @@ type CallFilter struct {
 	Server, Tool string
 	Kind         tool.Kind
 	OK           bool // only calls that succeeded
+	Running      bool // only calls that run and may change something
 	Session      string
 	Task         string
-	Caller       string
+	Caller       string    // a name, or of those without one how they came: cli, rest, mcp
 	Since, Until time.Time // of the beginning of the call
 	Limit        int       // 0 is 100
 	Cursor       int64     // CallPage.Next of the page before
@@ -193,6 +198,9 @@ type RecordStatus = store.Status
 
 // A Verification says whether the record is as it was written.
 type Verification = store.Verification
+
+// A RecordFault is a place where it is not.
+type RecordFault = store.Fault
 
 // A RecordRow is one row of the record: most are calls.
 type RecordRow = store.Row
@@ -215,7 +223,7 @@ func (r Record) Calls(ctx context.Context, f CallFilter) (CallPage, error) {
 		return r.remembered(f), nil
 	}
 	page, err := r.store.Calls(ctx, store.Filter{
-		Server: f.Server, Tool: f.Tool, Kind: f.Kind, OK: f.OK, Session: f.Session, Task: f.Task, Caller: f.Caller,
+		Server: f.Server, Tool: f.Tool, Kind: f.Kind, OK: f.OK, Running: f.Running, Session: f.Session, Task: f.Task, Caller: f.Caller,
 		Since: f.Since, Until: f.Until, Limit: f.Limit, Before: f.Cursor,
 	})
 	if err != nil {
@@ -264,8 +272,8 @@ func detailsOf(e record.Entry) *CallDetails {
 
 func (f *CallFilter) matches(e *record.Entry) bool {
 	is := func(want, got string) bool { return want == "" || want == got }
-	return is(f.Server, e.Server) && is(f.Tool, e.Tool) && is(string(f.Kind), string(e.Kind)) && (!f.OK || e.Kind == "") &&
-		is(f.Session, e.Session) && is(f.Task, e.Task) && is(f.Caller, e.Caller.Name) &&
+	return !f.Running && is(f.Server, e.Server) && is(f.Tool, e.Tool) && is(string(f.Kind), string(e.Kind)) && (!f.OK || e.Kind == "") &&
+		is(f.Session, e.Session) && is(f.Task, e.Task) && (is(f.Caller, e.Caller.Name) || e.Caller.Name == "" && f.Caller == e.Caller.Via) &&
 		(f.Since.IsZero() || !e.Started.Before(f.Since)) && (f.Until.IsZero() || e.Started.Before(f.Until))
 }
 

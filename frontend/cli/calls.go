@@ -82,7 +82,8 @@ func callsCommand(a *app) *cobra.Command {
 		Short: "Show the calls that were made",
 		Long: "Show the record of calls, the newest first: those of this user, or with --gateway those of a gateway. With an ID,\n" +
 			"all that is kept of one call: arguments (secrets masked), decision, notes, the beginning of the result.\n\n" +
-			"--session and --task show the calls of one session and one task.",
+			"--session and --task show the calls of one session and one task. A call that may change something is shown while it\n" +
+			"runs, with the outcome running; others once they have ended.",
 		Example: "  tenon calls --kind denied --since 24h\n" +
 			"  tenon calls --server docker --tool docker_restart --limit 10\n" +
 			"  tenon calls c_0h8x…",
@@ -105,8 +106,8 @@ func callsCommand(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&in.filter.Server, "server", "", "calls of this server")
 	f.StringVar(&in.filter.Tool, "tool", "", "calls of this tool")
-	f.StringVar(&in.kind, "kind", "", "calls that ended in this kind of error, such as denied; ok for those that succeeded")
-	f.StringVar(&in.filter.Caller, "caller", "", "calls of this caller")
+	f.StringVar(&in.kind, "kind", "", "calls that ended in this kind of error, such as denied; ok for those that succeeded, running for those that run")
+	f.StringVar(&in.filter.Caller, "caller", "", "calls of this caller; of those without a name how they came: cli, rest or mcp")
 	f.StringVar(&in.since, "since", "", "calls that began then or later: a time, a day, or how long ago, such as 90m or 7d")
 	f.StringVar(&in.until, "until", "", "calls that began before; as --since")
 	f.IntVar(&in.filter.Limit, "limit", 20, "how many at most, up to 1000")
@@ -118,7 +119,7 @@ func callsCommand(a *app) *cobra.Command {
 func (in *callsFlags) complete(a *app, cmd *cobra.Command, now time.Time) error {
 	in.filter.Session, in.filter.Task = a.common.session, a.common.task
 	kinds := []string{
-		"ok", string(tool.Invalid), string(tool.NotFound), string(tool.Denied), string(tool.Unavailable), string(tool.Timeout),
+		"ok", "running", string(tool.Invalid), string(tool.NotFound), string(tool.Denied), string(tool.Unavailable), string(tool.Timeout),
 		string(tool.Canceled), string(tool.Failed), string(tool.OutcomeUnknown), string(tool.Internal),
 	}
 	switch {
@@ -128,6 +129,8 @@ func (in *callsFlags) complete(a *app, cmd *cobra.Command, now time.Time) error 
 		return usage(cmd, "--limit is a number from 1 to 1000")
 	case in.kind == "ok":
 		in.filter.OK = true
+	case in.kind == "running":
+		in.filter.Running = true
 	default:
 		in.filter.Kind = tool.Kind(in.kind)
 	}
@@ -173,7 +176,7 @@ func runCalls(ctx context.Context, a *app, in callsFlags) error {
 		return nil
 	}
 	if len(page.Calls) == 0 {
-		a.note("There is no such call in the record.")
+		a.note("%s", noCalls(in))
 	} else {
 		rows := [][]string{{"TIME", "SERVER", "TOOL", "OUTCOME", "TOOK", "CALLER", "SESSION", "ID"}}
 		for _, c := range page.Calls {
@@ -186,6 +189,16 @@ func runCalls(ctx context.Context, a *app, in callsFlags) error {
 	}
 	noteMissing(a, page, status)
 	return nil
+}
+
+// noCalls says that there is nothing to show.
+func noCalls(in callsFlags) string {
+	f := in.filter
+	f.Limit = 0
+	if f == (tenon.CallFilter{}) {
+		return "No calls are recorded yet."
+	}
+	return "No call in the record fits these flags."
 }
 
 // recordTrouble returns how a gateway's record is written, where that does not go
@@ -225,7 +238,10 @@ func callRow(c tenon.CallRecord) []string {
 }
 
 func outcome(c tenon.CallRecord) string {
-	if c.Kind == "" {
+	switch {
+	case c.Running:
+		return "running"
+	case c.Kind == "":
 		return "ok"
 	}
 	return string(c.Kind)
@@ -259,14 +275,19 @@ const followEvery = 500 * time.Millisecond
 // followCalls shows calls as they are made, until it is interrupted. A call is
 // recorded once it has ended, so a long one may have begun before others.
 func followCalls(ctx context.Context, a *app, r recorder, f tenon.CallFilter, page tenon.CallPage) error {
-	shown := map[string]bool{}
+	type shape struct {
+		id      string
+		running bool
+	}
+	shown := map[shape]bool{}
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
 	for {
-		now := map[string]bool{}
+		now := map[shape]bool{}
 		for _, c := range slices.Backward(page.Calls) {
-			now[c.ID] = true
-			if shown[c.ID] {
+			s := shape{c.ID, c.Running}
+			now[s] = true
+			if shown[s] {
 				continue
 			}
 			if a.json() {
@@ -325,6 +346,9 @@ func callText(c tenon.CallRecord) string {
 	line("tool", "%s/%s", c.Server, c.Tool)
 	line("outcome", "%s", outcome(c))
 	line("started", "%s", c.Started.Local().Format(time.RFC3339Nano))
+	if c.Running {
+		line("", "it runs; nothing is known of its end yet")
+	}
 	line("took", "%s, %s, %s", took(c), count(c.Attempts, "attempt"), count(c.Bytes, "byte"))
 	line("caller", "%s", callerOf(c))
 	line("session", "%s", c.Session)

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,11 +63,30 @@ func recordStatus(a *app) *cobra.Command {
 				a.printJSON(st)
 				return nil
 			}
-			a.printText(st.Where)
+			a.printText(statusText(st, a.gateway() != ""))
 			noteMissing(a, tenon.CallPage{}, &st)
 			return nil
 		},
 	}
+}
+
+// statusText says where the record is, and how its writing goes. Of the user's own
+// nothing was written by this command, but others may say that they cannot.
+func statusText(st tenon.RecordStatus, ofGateway bool) string {
+	text := "record   " + st.Where + "\nwriting  "
+	switch {
+	case st.Gone != "":
+		text += "fails"
+	case st.Where == "memory":
+		text += "none: calls are kept until the gateway ends"
+	default:
+		text += "goes well"
+	}
+	if ofGateway {
+		text += fmt.Sprintf("\nsince the gateway began: %s written, %d queued or running, %d unrecorded, %d refused",
+			count(int(st.Written), "row"), st.Queued, st.Unrecorded, st.Refused)
+	}
+	return text
 }
 
 func recordVerify(a *app) *cobra.Command {
@@ -97,7 +117,13 @@ func printVerification(a *app, v tenon.Verification) error {
 		a.printJSON(v)
 	} else {
 		for _, f := range v.Faults {
-			a.note("error: row %d: %s", f.Seq, f.Text)
+			a.note("error: %s", faultText(f))
+		}
+		if v.Waiting > 0 || v.Gone != "" {
+			a.note("warning: %s of a running gateway are not in it: they wait, or have gone by, while the record cannot be written: %s", count(int(v.Waiting), "call"), v.Gone)
+		}
+		if v.Gaps > 0 {
+			a.note("note: %s where a process was ended without closing the record: calls of its last second may be missing", count(int(v.Gaps), "place"))
 		}
 		if v.Unrecorded > 0 {
 			a.note("note: %s went on without a record, as it says itself", count(int(v.Unrecorded), "call"))
@@ -110,6 +136,13 @@ func printVerification(a *app, v tenon.Verification) error {
 		return &told{code: exitCode[tool.Failed]}
 	}
 	return nil
+}
+
+func faultText(f tenon.RecordFault) string {
+	if f.Seq == 0 { // of none
+		return f.Text
+	}
+	return fmt.Sprintf("row %d: %s", f.Seq, f.Text)
 }
 
 func recordExport(a *app) *cobra.Command {
@@ -162,7 +195,8 @@ func recordPrune(a *app) *cobra.Command {
 		Use:   "prune",
 		Short: "Remove the oldest rows of the record",
 		Long: "Remove the oldest rows of the record: without flags, those that the configuration no longer keeps. What stays can\n" +
-			"still be verified: a row of the record says what left, and when.",
+			"still be verified: a row of the record says what left, and when. Rows that leave are verified before: what is wrong\n" +
+			"with them is in that row, and verify goes on saying so.",
 		Example: "  tenon record prune --before 90d",
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {

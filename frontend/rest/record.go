@@ -31,8 +31,11 @@ func trouble(gw *tenon.Gateway) *tenon.RecordStatus {
 // callFilters are the parameters of a list of calls.
 var callFilters = []string{"server", "tool", "kind", "session", "task", "caller", "since", "until", "limit", "cursor"}
 
-// succeeded is the value of the parameter kind for calls that succeeded.
-const succeeded = "ok"
+// Values of the parameter kind that are no kinds of errors.
+const (
+	succeeded = "ok"
+	running   = "running"
+)
 
 func (a *api) calls(r *http.Request, _ tool.Caller) (response, error) {
 	q, err := query(r, callFilters...)
@@ -60,8 +63,10 @@ func callFilter(q url.Values, now time.Time) (f tenon.CallFilter, err error) {
 	}
 	if kind := q.Get("kind"); kind == succeeded {
 		f.OK = true
+	} else if kind == running {
+		f.Running = true
 	} else if f.Kind = tool.Kind(kind); kind != "" && statusOf[f.Kind] == 0 {
-		return f, &Error{Text: "kind: must be " + succeeded + " or a kind of error such as denied, not " + strconv.Quote(kind), Kind: tool.Invalid}
+		return f, &Error{Text: "kind: must be " + succeeded + ", " + running + " or a kind of error such as denied, not " + strconv.Quote(kind), Kind: tool.Invalid}
 	}
 	if f.Limit, err = limit(q, 100, 1000); err != nil {
 		return f, err
@@ -138,6 +143,9 @@ func (c RecordClient) Recorded(ctx context.Context, f tenon.CallFilter) (page te
 	}
 	if f.OK {
 		q.Set("kind", succeeded)
+	}
+	if f.Running {
+		q.Set("kind", running)
 	}
 	if f.Limit > 0 {
 		q.Set("limit", strconv.Itoa(f.Limit))

@@ -108,11 +108,19 @@ func (f Filter) where() (string, []any) {
 		all[0] = isOpen
 	}
 	for _, c := range []struct{ column, value string }{
-		{"server", f.Server}, {"tool", f.Tool}, {"kind", string(f.Kind)}, {"session", f.Session}, {"task", f.Task}, {"caller", f.Caller},
+		{"server", f.Server}, {"tool", f.Tool}, {"kind", string(f.Kind)}, {"session", f.Session}, {"task", f.Task},
 	} {
 		if c.value != "" {
 			all, args = append(all, c.column+" = ?"), append(args, storable(c.value))
 		}
+	}
+	switch f.Caller {
+	case "":
+	case "cli", "rest", "mcp", "go": // who has no name is called by how they came
+		all = append(all, "(caller = ? OR caller = '' AND body LIKE ?)")
+		args = append(args, f.Caller, `%"caller":{"via":"`+f.Caller+`"}%`)
+	default:
+		all, args = append(all, "caller = ?"), append(args, storable(f.Caller))
 	}
 	if f.OK {
 		all = append(all, "type = 'call' AND kind = ''")

@@ -248,6 +248,8 @@ func (s *Store) Status() Status {
 	}
 	if g := s.state.gone.Load(); g != nil {
 		st.Gone, st.Since = s.hide(g.err), &g.since
+	} else if n, why := s.waiting(); why != "" { // of the process that writes
+		st.Gone, st.Queued = why, st.Queued+int(n)
 	}
 	return st
 }
