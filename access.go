@@ -72,21 +72,25 @@ type Scope = access.Scope
 // hide the log.
 const shortest = 6
 
+// guessable is how short an approver's token is that others may find by trying.
+const guessable = 20
+
 // openAccess returns who may call by a configuration. The approver's token is made
 // where there is none yet and the gateway is there to stay.
 func openAccess(cfg *config.Config, o Options, secrets *redact.Redactor) *access.Access {
-	token := tool.NewSecret(strings.TrimSpace(variable(o.Env, approverVariable)))
-	if dir := o.StateDir; token.Reveal() == "" && o.Start && dir != "" {
-		var err error
-		if token, err = access.MakeApprover(dir); err != nil {
-			o.Logger.Warn("no approver's token: nobody can decide approvals over REST", "error", err)
+	a := accessOptions(cfg, o)
+	a.Approver = tool.NewSecret(strings.TrimSpace(variable(o.Env, approverVariable)))
+	if o.Start {
+		a.ApproverDir = o.StateDir
+	}
+	if n := len(a.Approver.Reveal()); o.Start && n > 0 && n < guessable {
+		o.Logger.Warn("the approver's token in $" + approverVariable + " is so short that others may guess it: give it 20 characters of chance or more")
+	}
+	a.Learn = func(token tool.Secret) {
+		if len(token.Reveal()) >= shortest {
+			secrets.Learn([]tool.Secret{token})
 		}
 	}
-	if len(token.Reveal()) >= shortest {
-		secrets.Learn([]tool.Secret{token})
-	}
-	a := accessOptions(cfg, o)
-	a.Approver = token
 	return access.New(a)
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -351,5 +352,20 @@ func TestApprovalAtAnotherGateway(t *testing.T) {
 	}
 	if p, err := first.Approvals().Get(t.Context(), p.ID); err != nil || p.UsedBy == "" {
 		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// An approver's token that can be guessed is warned of, and one that cannot is not.
+func TestGuessableApproverToken(t *testing.T) {
+	for token, want := range map[string]bool{"x": true, "not-a-real-approver-000": false} {
+		var log strings.Builder
+		o := tenon.Options{Config: write(t, "version: 1\n"), Start: true, StateDir: t.TempDir()}
+		o.Env, o.Logger = []string{"TENON_APPROVER_TOKEN=" + token}, slog.New(slog.NewTextHandler(&log, nil))
+		if err := open(t, o).Close(); err != nil {
+			t.Error(err)
+		}
+		if strings.Contains(log.String(), "guess") != want || strings.Contains(log.String(), token+"\"") {
+			t.Errorf("%s: %s", token, log.String())
+		}
 	}
 }

@@ -27,7 +27,6 @@ package access
 
 import (
 	"crypto/sha256"
-	"crypto/subtle"
 	"log/slog"
 	"net"
 	"net/http"
@@ -43,10 +42,14 @@ import (
 type Options struct {
 	Keys     string      // path of the file of keys; empty is none. It need not exist
 	Approver tool.Secret // the token of who decides approvals; empty is none
-	Required bool        // local callers need a credential too
-	OIDC     *OIDC       // nil trusts no identity provider
-	Limits   []string    // names that a credential may be held by; nil takes any, and holds nobody
-	Logger   *slog.Logger
+	// ApproverDir is the folder where that token is kept where Approver is none: it is
+	// made when it is needed. Learn is told of each.
+	ApproverDir string
+	Learn       func(token tool.Secret)
+	Required    bool     // local callers need a credential too
+	OIDC        *OIDC    // nil trusts no identity provider
+	Limits      []string // names that a credential may be held by; nil takes any, and holds nobody
+	Logger      *slog.Logger
 }
 
 // ApproverName is the name of a caller with the approver's token. No key may have it.
@@ -64,7 +67,7 @@ type Access struct {
 // settings are Options, ready for use.
 type settings struct {
 	keys     *keyTable // nil is none
-	approver *[sha256.Size]byte
+	approver *approver // nil is none
 	required bool
 	limits   []string  // nil is unchecked
 	provider *provider // nil is none
@@ -91,9 +94,8 @@ func (a *Access) Configure(o Options) {
 	if o.Keys != "" {
 		s.keys = openTable(o.Keys, a.log)
 	}
-	if token := o.Approver.Reveal(); token != "" && s.approver == nil {
-		sum := sha256.Sum256([]byte(token))
-		s.approver = &sum
+	if s.approver == nil {
+		s.approver = newApprover(&o, a.log)
 	}
 	if o.OIDC != nil {
 		s.provider = newProvider(*o.OIDC, a.log)
@@ -153,7 +155,9 @@ func (a *Access) Caller(r *http.Request) (tool.Caller, error) {
 // NeedsCredential returns the refusal of a request that was sent without a
 // credential, and asks for something that the local user may not have either.
 func (a *Access) NeedsCredential(r *http.Request, text string) *Refusal {
-	return (&Refusal{Status: http.StatusUnauthorized, Text: text}).challenge(r, a.settings.Load())
+	s := a.settings.Load()
+	s.approver.look() // so that there is one to send
+	return (&Refusal{Status: http.StatusUnauthorized, Text: text}).challenge(r, s)
 }
 
 // Forbidden returns the refusal of a caller whose credential does not allow what
@@ -171,7 +175,7 @@ func (s *settings) identify(r *http.Request, token string) (tool.Caller, *Refusa
 			return c, refusal
 		}
 	}
-	if s.approver != nil && subtle.ConstantTimeCompare(s.approver[:], sum[:]) == 1 {
+	if s.approver.is(&sum, strings.HasPrefix(token, approverPrefix)) {
 		return tool.Caller{Name: ApproverName, Grant: approverGrant}, nil
 	}
 	if s.provider != nil && strings.Count(token, ".") == 2 {
