@@ -3,6 +3,7 @@ package tenon
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/tenon-mcp/tenon/internal/call"
@@ -55,10 +56,12 @@ func (v view) as(s policy.Subject) (*scoped, error) {
 }
 
 // View implements call.Authority.
-func (a authority) View(c *tool.Call) (call.Catalog, error) {
-	return a.as(policy.Subject{
+func (a authority) View(c *tool.Call) (call.Catalog, error) { return a.as(subjectOf(c)) }
+
+func subjectOf(c *tool.Call) policy.Subject {
+	return policy.Subject{
 		Caller: c.Caller.Name, Session: cmp.Or(c.Session, c.Task), Skill: c.Skill, Mode: c.Mode, Grant: c.Caller.Grant,
-	})
+	}
 }
 
 // facts returns what holds of a tool now, whoever uses it.
@@ -147,7 +150,41 @@ func (a authority) Limits(r *call.Request) []string {
 
 // Approve implements call.Authority.
 func (a authority) Approve(ctx context.Context, r *call.Request, d *tool.Decision) *tool.Error {
-	return a.approve(ctx, r, d)
+	if err := a.approve(ctx, r, d); err != nil {
+		return err
+	}
+	return a.stillAllowed(r)
+}
+
+// stillAllowed decides anew on a call that has waited: its credential may have been
+// revoked, and the configuration may be another one, although the call ends on the
+// servers that it began on.
+func (a authority) stillAllowed(r *call.Request) *tool.Error {
+	if !a.access.Counts(r.Caller.Grant) {
+		return &tool.Error{Kind: tool.Denied, Text: "The credential of this caller was revoked, or has expired, while the call waited for approval. It was not made."}
+	}
+	now := a.Gateway.pool.Load()
+	if now == a.pool {
+		return nil // the pipeline decides anew by itself
+	}
+	v := view{a.Gateway, now}
+	s, err := v.as(subjectOf(&r.Call))
+	if err != nil {
+		e, _ := errors.AsType[*tool.Error](err)
+		return e
+	}
+	t, d := s.Find(r.Target.ID)
+	if t != nil {
+		d = s.profile.Decide(t, r.Arguments, v.facts(t))
+	}
+	switch {
+	case d == nil:
+		return &tool.Error{Kind: tool.Unavailable, Text: "The tool " + r.Target.String() + " is not offered any more since the call began to wait for approval. It was not made."}
+	case d.Behavior == tool.Deny:
+		r.Decision = d
+		return &tool.Error{Kind: tool.Denied, Text: d.Reason}
+	}
+	return nil
 }
 
 // Enter implements call.Authority.
@@ -156,8 +193,9 @@ func (a authority) Enter(r *call.Request) *tool.Error { return a.stops.Enter(r) 
 // Leave implements call.Authority.
 func (a authority) Leave(r *call.Request, res *tool.Result) {
 	a.stops.Leave(r)
-	if a.cfg.Policy.Taint == config.TaintOff || res.Kind != "" && res.Kind != tool.Failed {
-		return // nothing was read
+	read := res.Kind == "" || res.Kind == tool.Failed || r.HasProgressed() // which can hold anything
+	if a.cfg.Policy.Taint == config.TaintOff || !read {
+		return
 	}
 	key := taintKey(r)
 	a.taint.Read(key, r.Target.Meta.Labels, taint.Source{Tool: r.Target.ID, Call: r.ID})

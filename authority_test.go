@@ -1,6 +1,7 @@
 package tenon_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -172,6 +173,42 @@ tools:
 			clean("c")
 			g.Call(t.Context(), tool.Call{Server: "tenon", Tool: "tenon_read_result", Session: "c", Arguments: []byte(`{"id":"` + long.Handle.ID + `"}`)})
 			tainted("c")
+		})
+	}
+}
+
+// TestDecidedAnewAfterApproval: what became forbidden while a call waited for a person
+// stays forbidden, whatever they say.
+func TestDecidedAnewAfterApproval(t *testing.T) {
+	const before = "policy: {mode: ask_destructive, block_high_risk: false}\n"
+	for name, c := range map[string]struct {
+		after string
+		kind  tool.Kind
+		says  string
+	}{
+		"another mode":     {"policy: {mode: read_only, block_high_risk: false}\n", tool.Denied, "read_only"},
+		"the blacklist":    {before + "blacklist: [[s, count]]\n", tool.Denied, "blacklist"},
+		"a parameter rule": {"policy: {mode: ask_destructive, block_high_risk: false, parameters: {s/count: {to: {one_of: [here]}}}}\n", tool.Denied, "to"},
+		"something else":   {before + "gateway: {call_timeout: 1m}\n", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			servers := "version: 1\nservers:\n" + entry(t, "s", upstreamtest.Script{}, "")
+			path := write(t, servers+before)
+			g := open(t, tenon.Options{Config: path})
+			got := during(t, func() *tool.Result {
+				return g.Call(t.Context(), tool.Call{Server: "s", Tool: "count", Arguments: []byte(`{"to":"there"}`)})
+			})
+			asked := waiting(t, g, 1)[0]
+			if err := os.WriteFile(path, []byte(servers+c.after), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := g.Reload(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			decide(t, g, asked.ID, tool.Verdict{Approved: true, By: "anna"})
+			if res := <-got; res.Kind != c.kind || !strings.Contains(res.Text(), c.says) {
+				t.Errorf("%q: %s", res.Kind, res.Text())
+			}
 		})
 	}
 }

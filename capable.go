@@ -157,10 +157,11 @@ func nameOf(raw []byte) string { return textOf(raw, "name") }
 func toolsFor(ctx context.Context, m *member, client *relay.Client) ([]json.RawMessage, error) {
 	var out []json.RawMessage
 	for cursor, pages := "", 0; pages < 1000; pages++ {
-		params := []byte("{}")
+		params := append([]byte(`{"_meta":`), client.Meta()...)
 		if cursor != "" {
-			params = append(jsonrpc.Quote([]byte(`{"cursor":`), cursor), '}')
+			params = jsonrpc.Quote(append(params, `,"cursor":`...), cursor)
 		}
+		params = append(params, '}')
 		result, err := client.Do(ctx, hop{m: m}, relay.Request{Method: "tools/list", Params: params})
 		if err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/tool"
@@ -32,6 +33,8 @@ type clock struct {
 	fixed  bool      // the caller set it
 	cap    time.Time // progress leads no further
 	cancel context.CancelCauseFunc
+	// passedOn is set once the caller has got progress.
+	passedOn atomic.Bool
 
 	// whole is the clock of the whole call, where this one is a part of it: the
 	// share of one of several tools that are tried.

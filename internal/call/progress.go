@@ -15,11 +15,15 @@ func (r *Request) ProgressFunc() func(params tool.Bytes) {
 	return r.progressed
 }
 
+// HasProgressed reports whether progress has gone on to the caller.
+func (r *Request) HasProgressed() bool { return r.clock.passedOn.Load() }
+
 func (r *Request) progressed(params tool.Bytes) {
 	r.clock.extend()
 	if r.Progress == nil {
 		return
 	}
+	r.clock.passedOn.Store(true)
 	text := params.Join()
 	if token := callerToken(r.Params); token != nil {
 		edited, err := jsonrpc.Edit(text, jsonrpc.Field{Key: "progressToken", Value: token})

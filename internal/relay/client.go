@@ -98,6 +98,20 @@ func (c *Client) Can() string {
 	return strings.Join(out, " ")
 }
 
+// Meta returns what the client says of itself, as the _meta of a request that is not
+// its own.
+func (c *Client) Meta() []byte {
+	capabilities := c.o.Capabilities
+	if len(capabilities) == 0 {
+		capabilities = []byte("{}")
+	}
+	out := append([]byte(`{"`+era.MetaCapabilities+`":`), capabilities...)
+	if len(c.o.ClientInfo) > 0 {
+		out = append(append(out, `,"`+era.MetaClientInfo+`":`...), c.o.ClientInfo...)
+	}
+	return append(out, '}')
+}
+
 // TakesInterim reports whether the client understands results that are not the end.
 func (c *Client) TakesInterim() bool { return c.o.Modern }
 
