@@ -77,7 +77,7 @@ func TestConfiguredProvider(t *testing.T) {
 		}
 	}
 	write(`    grants:
-      - {claim: roles, is: [sre, oncall], mode: ask_destructive, skills: [a, b], limits: small, elicit: true}
+      - {claim: roles, is: [sre, oncall], mode: ask_destructive, skills: [network_diagnosis, generic_oncall], limits: small, elicit: true}
       - {claim: scope, is: approve, approver: true, caller: false}
 `, "policy: {limits: [{name: small, per: caller, calls: 5}]}\n")
 	gw, err := tenon.Open(t.Context(), tenon.Options{Config: path, Env: os.Environ()})
@@ -104,7 +104,7 @@ func TestConfiguredProvider(t *testing.T) {
 		status int
 	}{
 		{map[string]any{"roles": []string{"oncall"}}, &tool.Grant{
-			Key: "oidc:ada", Mode: tool.ModeAskDestructive, Skills: []string{"a", "b"}, Limits: "small", Elicit: true, Caller: true,
+			Key: "oidc:ada", Mode: tool.ModeAskDestructive, Skills: []string{"network_diagnosis", "generic_oncall"}, Limits: "small", Elicit: true, Caller: true,
 		}, 200},
 		{map[string]any{"scope": "openid approve"}, &tool.Grant{Key: "oidc:ada", Approver: true}, 200},
 		{nil, nil, 403},

@@ -45,7 +45,7 @@ func keysCreate(a *app) *cobra.Command {
 		Long: "Make a key and print it on standard output. Nothing can show it again: it is kept as a hash.\n\n" +
 			"NAME is that of the caller: results, sessions and records of callers with different names are kept apart.",
 		Example: "  tenon keys create agent --mode read_only --expires 30d\n" +
-			"  tenon keys create nightly --skill host-health --limits small > nightly.key\n" +
+			"  tenon keys create nightly --skill host_resource_diagnosis --limits small > nightly.key\n" +
 			"  tenon keys create alice --approver --no-caller",
 		Args: exactly("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error { return runKeysCreate(a, args[0], in) },
