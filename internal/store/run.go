@@ -45,7 +45,8 @@ func (w *writer) enrol() {
 	if w.place.spool == "" || w.self.Load() != nil {
 		return
 	}
-	if err := w.enrolled(); err != nil {
+	if err := w.enrolled(); err != nil && !w.strange {
+		w.strange = true
 		w.log.Warn("the file of this process cannot be made beside the record; calls that it leaves open stay open", "error", err)
 	}
 }
@@ -185,7 +186,7 @@ func (w *writer) bury(ctx context.Context) error {
 			continue
 		}
 		if err != nil {
-			w.log.Warn("the file of a process beside the record cannot be read", "error", err)
+			w.log.Debug("the file of a process beside the record cannot be opened", "error", err)
 			continue
 		}
 		if !tryLock(f) {

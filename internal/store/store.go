@@ -20,9 +20,17 @@
 // cannot be written and the queue is full; each of them is counted, and once the
 // database is back a row of type "gap" says how many are missing.
 //
+// A call that may change something is written down by [Store.Begin] before it is
+// sent, as a row of type "begun". Each process that writes has a file beside the
+// database that is locked while it lives; the writer finds those of the dead, and
+// gives each call that they left open an end of kind outcome_unknown (run.go).
+//
 // The rows are a chain: the hash of each covers its content and the hash before
 // it; see [Store.Verify]. Old rows leave by [Options].Keep and its kin, and a row
-// of type "pruned" says where the chain begins since.
+// of type "pruned" says where the chain begins since, and what was wrong with those
+// that left. A chain that does not go on from the head beside the database gets a row
+// of type "break". The table of approvals is only where they are looked up: each row
+// of it has its hash in the chain, and what the chain says counts.
 //
 // The first process that opens a database is its writer, by a lock that the
 // system lets go of when the process dies. Others leave what they have in a

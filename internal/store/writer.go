@@ -23,6 +23,8 @@ type writer struct {
 	pruned time.Time
 	looked time.Time
 	noted  runNote
+
+	strange bool // it was told that this process has no file
 }
 
 // run writes until the store closes, and then what is left.
