@@ -168,12 +168,13 @@ func watchCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "watch",
 		Short: "Show calls that wait as they come, and decide them on a terminal",
-		Long: "Show calls that wait as they come, and what becomes of them, until it is interrupted. On a terminal it asks what\n" +
-			"to do with each: y lets it run, s also lets the calls of the tool run that come later in the same session, n\n" +
+		Long: "Show calls that wait as they come, and what becomes of them, until it is interrupted: a gateway that ends is waited\n" +
+			"for until it is back. On a terminal it asks what to do with each: y lets it run, s also lets the calls of the tool run\n" +
+			"that come later in the same session, n\n" +
 			"refuses it, and an empty line leaves it to somebody else. With --output json each is one line.\n\n" + approverHelp,
 		Args: exactly(),
 		RunE: decider(a, func(ctx context.Context, c *rest.Client, _ []string) error {
-			w := &watching{app: a, c: c}
+			w := &watching{app: a, c: c, shown: map[string]bool{}}
 			if a.Watched && a.width > 0 && !a.json() {
 				w.lines = linesOf(a.Stdin)
 			}
@@ -203,13 +204,17 @@ type watching struct {
 	c     *rest.Client
 	lines <-chan string // nil where nobody is asked
 	queue []tool.Approval
+	shown map[string]bool // those that wait: a gateway that is back gives them again
+}
+
+// news is what has come: an approval, or what the person is to know, or the end.
+type news struct {
+	p    tool.Approval
+	note string
+	err  error
 }
 
 func (w *watching) run(ctx context.Context) error {
-	type news struct {
-		p   tool.Approval
-		err error
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -217,26 +222,28 @@ func (w *watching) run(ctx context.Context) error {
 	came := make(chan news)
 	wg.Go(func() {
 		defer close(came)
-		for p, err := range w.c.Approvals().Watch(ctx) {
+		w.follow(ctx, func(n news) bool {
 			select {
-			case came <- news{p, err}:
+			case came <- n:
+				return n.err == nil
 			case <-ctx.Done():
-				return
+				return false
 			}
-		}
+		})
 	})
 	for {
 		select {
 		case n, ok := <-came:
 			switch {
-			case !ok && ctx.Err() == nil:
-				return &problem{kind: tool.Unavailable, text: "the gateway has ended"}
 			case !ok:
 				return nil // interrupted, which is how it is ended
 			case n.err != nil && errors.Is(n.err, context.Canceled):
 				return nil
 			case n.err != nil:
 				return n.err
+			case n.note != "":
+				w.note("%s", n.note)
+				continue
 			}
 			w.news(n.p)
 		case line, ok := <-w.lines:
@@ -251,6 +258,64 @@ func (w *watching) run(ctx context.Context) error {
 	}
 }
 
+// How long a gateway that has gone is waited for before it is asked again.
+const (
+	firstWait = 250 * time.Millisecond
+	longWait  = 10 * time.Second
+)
+
+// follow tells what comes, over and over where the gateway ends and begins again. One
+// that was never there, or refuses, is an error.
+func (w *watching) follow(ctx context.Context, tell func(news) bool) {
+	if _, err := w.c.Approvals().List(ctx, false, 1); err != nil {
+		tell(news{err: err})
+		return
+	}
+	for {
+		err := error(&problem{kind: tool.Unavailable, text: "the gateway has ended"})
+		for p, broken := range w.c.Approvals().Watch(ctx) {
+			if broken != nil {
+				err = broken
+				break
+			}
+			if !tell(news{p: p}) {
+				return
+			}
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if tool.KindOf(err) != tool.Unavailable {
+			tell(news{err: err})
+			return
+		}
+		if !tell(news{note: err.Error() + "; trying again until it is back, or this is interrupted"}) || !w.await(ctx, tell) {
+			return
+		}
+	}
+}
+
+// await waits until the gateway answers, and reports whether it is to be watched.
+func (w *watching) await(ctx context.Context, tell func(news) bool) bool {
+	for wait := firstWait; ; wait = min(2*wait, longWait) {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return false
+		}
+		_, err := w.c.Approvals().List(ctx, false, 1)
+		switch {
+		case err == nil:
+			return tell(news{note: "the gateway answers again"})
+		case ctx.Err() != nil:
+			return false
+		case tool.KindOf(err) != tool.Unavailable:
+			tell(news{err: err})
+			return false
+		}
+	}
+}
+
 // expiry returns a channel that tells when the one that is asked about is over.
 func (w *watching) expiry() <-chan time.Time {
 	if len(w.queue) == 0 {
@@ -261,7 +326,12 @@ func (w *watching) expiry() <-chan time.Time {
 
 // news shows what has come.
 func (w *watching) news(p tool.Approval) {
+	again := w.shown[p.ID]
+	if w.shown[p.ID] = true; p.Status != tool.ApprovalPending {
+		delete(w.shown, p.ID)
+	}
 	switch i := w.index(p.ID); {
+	case p.Status == tool.ApprovalPending && again:
 	case w.json():
 		b, _ := json.Marshal(p) // it came as JSON
 		w.printText(string(b))
