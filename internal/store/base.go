@@ -19,6 +19,8 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 	_ "modernc.org/sqlite" // the driver of SQLite
+
+	"github.com/tenon-mcp/tenon/internal/flock"
 )
 
 //go:embed migrations
@@ -195,7 +197,7 @@ func waitLock(ctx context.Context, path string) (func(), error) {
 	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for !tryLock(f) {
+	for !flock.Try(f) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

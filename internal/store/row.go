@@ -125,7 +125,7 @@ type encoded struct {
 
 // encode makes the row of a finished call: masked, cut, and safe for any database.
 func (s *core) encode(f *Finished) encoded {
-	r := Row{Type: TypeCall, Run: s.runOf(f), Call: &Call{
+	r := Row{Type: TypeCall, Call: &Call{
 		ID: f.ID, Server: s.name(f.Server), Tool: s.name(f.Tool), Kind: f.Kind,
 		Caller:  tool.Caller{Name: s.name(f.Caller.Name), Via: f.Caller.Via},
 		Session: s.name(f.Session), Task: s.name(f.Task), Skill: s.name(f.Skill),
@@ -133,7 +133,7 @@ func (s *core) encode(f *Finished) encoded {
 		Bytes: f.Bytes, Attempts: f.Attempts, Notes: s.notes(f.Notes), Decision: s.decision(f.Decision),
 	}}
 	if f.begun != nil {
-		r.Type = TypeBegun
+		r.Type, r.Run = TypeBegun, s.self.id()
 	}
 	if g := f.Caller.Grant; g != nil {
 		r.Key = g.Key
@@ -275,46 +275,6 @@ func storable(s string) string {
 		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
 	}
 	return strings.ToValidUTF8(s, "\uFFFD")
-}
-
-// maskTexts masks each text in JSON by itself, so that it stays JSON whatever the
-// secrets look like. A number that is a secret becomes a text.
-func maskTexts(raw []byte, mask func(string) string) []byte {
-	var v any
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	if mask(string(raw)) == string(raw) || d.Decode(&v) != nil {
-		return raw
-	}
-	out, err := json.Marshal(maskValue(v, mask))
-	if err != nil {
-		return []byte("{}")
-	}
-	return out
-}
-
-func maskValue(v any, mask func(string) string) any {
-	switch v := v.(type) {
-	case string:
-		return mask(v)
-	case json.Number:
-		if text := mask(v.String()); text != v.String() {
-			return text
-		}
-		return v
-	case []any:
-		for i := range v {
-			v[i] = maskValue(v[i], mask)
-		}
-		return v
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, value := range v {
-			out[mask(key)] = maskValue(value, mask)
-		}
-		return out
-	}
-	return v
 }
 
 // link returns the hash of a row that follows the row with hash before.

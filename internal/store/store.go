@@ -64,8 +64,8 @@ type Options struct {
 	// hand-over, and the head of the chain. Empty has none. Those of SQLite are
 	// beside its file.
 	Dir string
-	// Mask hides secrets in a text, MaskJSON in JSON, which stays JSON. Nil of the
-	// first hides nothing, of the second it is made of the first.
+	// Mask hides secrets in a text, MaskJSON in JSON, which stays JSON. Nil hides
+	// nothing.
 	Mask     func(text string) string
 	MaskJSON func(raw []byte) []byte
 	// Queue bounds the calls that are running or not yet written, QueueBytes what
@@ -124,7 +124,7 @@ type core struct {
 	place place
 	base  base
 	state state
-	self  atomic.Pointer[run] // this process, once it has a file
+	self  self
 }
 
 // A place says where the database is and what lies beside it.
@@ -179,7 +179,7 @@ func New(ctx context.Context, o Options) (*Store, error) {
 		o.Mask = func(text string) string { return text }
 	}
 	if o.MaskJSON == nil {
-		o.MaskJSON = func(raw []byte) []byte { return maskTexts(raw, o.Mask) }
+		o.MaskJSON = func(raw []byte) []byte { return raw }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -192,6 +192,7 @@ func New(ctx context.Context, o Options) (*Store, error) {
 	s.queue.limit, s.queue.most = o.Queue, o.QueueBytes
 	s.queue.woken, s.queue.freed = make(chan struct{}, 1), make(chan struct{})
 	s.base.place = at
+	s.self.dir, s.self.log = at.spool, o.Logger
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx)) // what is finished is written whoever has given up
 	s.close = sync.OnceValue(s.end)
 	if o.Eager {
@@ -256,7 +257,7 @@ func (s *Store) Status() Status {
 	}
 	if g := s.state.gone.Load(); g != nil {
 		st.Gone, st.Since = s.hide(g.err), &g.since
-	} else if n, why := s.waiting(); why != "" { // of the process that writes
+	} else if n, why := s.self.waiting(); why != "" { // of the process that writes
 		st.Gone, st.Queued = why, st.Queued+int(n)
 	}
 	return st

@@ -441,8 +441,9 @@ func TestRetentionKeepsTheChain(t *testing.T) {
 func TestSecretsAreMaskedBeforeTheyAreCut(t *testing.T) {
 	onEach(t, func(t *testing.T, d dialect) {
 		const secret, pin = "not-a-real-key-0001", "424242424242"
+		hide := strings.NewReplacer(secret, "•••", pin, "•••").Replace
 		url, dir := d.fresh(t)
-		s := open(t, store.Options{URL: url, Dir: dir, Mask: strings.NewReplacer(secret, "•••", pin, "•••").Replace})
+		s := open(t, store.Options{URL: url, Dir: dir, Mask: hide, MaskJSON: func(raw []byte) []byte { return maskTexts(raw, hide) }})
 		f := finished(1)
 		f.Arguments = json.RawMessage(`{"key":"` + secret + `","pin":` + pin + `,"bytes":1}`)
 		f.Result = tool.OneOf([]byte(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 1015) + secret + `"}]}`))

@@ -65,7 +65,7 @@ func (s *Store) Verify(ctx context.Context, known string) (v Verification, err e
 		v.fault(0, "the database is gone: %s says that it had rows", s.place.head)
 		return v, err
 	}
-	v.Waiting, v.Gone = s.waiting()
+	v.Waiting, v.Gone = s.self.waiting()
 	if !s.queue.idle() || len(s.place.left()) > 0 {
 		if err := s.settle(ctx); err != nil {
 			return v, err

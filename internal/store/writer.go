@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/flock"
 )
 
 // A writer is the goroutine that writes.
@@ -22,15 +24,12 @@ type writer struct {
 	again  time.Time // not before
 	pruned time.Time
 	looked time.Time
-	noted  runNote
-
-	strange bool // it was told that this process has no file
 }
 
 // run writes until the store closes, and then what is left.
 func (w *writer) run() {
 	defer w.unlock()
-	defer func() { w.leaves(w.state.unrecorded.Load() - w.told) }()
+	defer func() { w.self.leave(w.state.unrecorded.Load() - w.told) }()
 	if w.o.Eager {
 		w.work(w.ctx)
 	}
@@ -99,14 +98,14 @@ func (w *writer) rest() time.Duration {
 // work does what is due: what failed before, what others left, what is too old.
 func (w *writer) work(ctx context.Context) {
 	if w.o.Eager {
-		w.enrol()
+		w.self.enrol()
 	}
 	w.look()
 	w.flush(ctx)
 	if w.tries > 0 || !w.holds() {
 		return
 	}
-	if err := errors.Join(w.takeOver(ctx), w.bury(ctx)); err != nil {
+	if err := errors.Join(w.takeOver(ctx), heir{w}.inherit(ctx)); err != nil {
 		w.failed(err)
 		return
 	}
@@ -221,7 +220,7 @@ func (w *writer) done(told int64) {
 func (w *writer) failed(err error) {
 	w.tries++
 	w.again = time.Now().Add(min(flushAfter<<min(w.tries-1, 5), 5*time.Second))
-	w.note(runNote{Waiting: int64(w.queue.used()), Lost: w.state.unrecorded.Load() - w.told, Gone: clip(w.hide(err), 300)})
+	w.self.note(runNote{Waiting: int64(w.queue.used()), Lost: w.state.unrecorded.Load() - w.told, Gone: clip(w.hide(err), 150)})
 	if w.state.gone.Load() != nil {
 		return
 	}
@@ -235,7 +234,7 @@ func (w *writer) failed(err error) {
 
 func (w *writer) recovered() {
 	w.tries = 0
-	w.note(runNote{})
+	w.self.note(runNote{})
 	if w.state.gone.Swap(nil) != nil {
 		w.log.Warn("the record of calls can be written again", "unrecorded", w.state.unrecorded.Load())
 	}
@@ -258,7 +257,7 @@ func (w *writer) holds() bool {
 	if err != nil {
 		return true
 	}
-	if !tryLock(f) {
+	if !flock.Try(f) {
 		_ = f.Close() // nothing was written to it
 		return false
 	}
@@ -310,7 +309,7 @@ func (w *writer) next() bool {
 	if len(w.rows) != len(w.batch) {
 		w.rows = w.rows[:0]
 		if slices.ContainsFunc(w.batch, func(f Finished) bool { return f.begun != nil }) {
-			w.enrol()
+			w.self.enrol()
 		}
 		for i := range w.batch {
 			w.rows = append(w.rows, w.encode(&w.batch[i]))
