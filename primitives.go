@@ -32,7 +32,7 @@ func (s *scoped) reachable() []string {
 }
 
 // fromPool answers a request that is for all servers, or finds out for which.
-func (s *Session) fromPool(ctx context.Context, sees *scoped, r relay.Request) (tool.Bytes, error) {
+func (s *Session) fromPool(ctx context.Context, sees *scoped, as Viewer, r relay.Request) (tool.Bytes, error) {
 	lists := sees.primitives
 	for _, kind := range []offer.Kind{offer.Prompts, offer.Resources, offer.Templates} {
 		if kind.Method == r.Method {
@@ -43,21 +43,21 @@ func (s *Session) fromPool(ctx context.Context, sees *scoped, r relay.Request) (
 	case "logging/setLevel":
 		return s.setLevel(ctx, sees, r)
 	case "completion/complete":
-		return s.complete(ctx, sees, r)
+		return s.complete(ctx, sees, as, r)
 	}
 	if name := textOf(r.Params, "name"); name != "" {
 		at, ok := lists.All(ctx, offer.Prompts, sees.reachable()).Find(name)
 		if !ok {
 			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "there is no prompt %q", name)
 		}
-		return s.passAs(ctx, sees, at, r, "name")
+		return s.passAs(ctx, sees, as, at, r, "name")
 	}
 	if uri := textOf(r.Params, "uri"); uri != "" {
 		at, err := sees.resource(ctx, uri)
 		if err != nil {
 			return nil, s.notFound(err, uri)
 		}
-		return s.resource(ctx, sees, at, uri, r)
+		return s.resource(ctx, sees, as, at, uri, r)
 	}
 	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is not supported here, where it may be for any server; see /mcp/s/ and the name of one", r.Method)
 }
@@ -107,11 +107,11 @@ func (s *scoped) resource(ctx context.Context, uri string) (offer.At, *jsonrpc.E
 
 // resource carries a request about a resource, and shows its address as the client
 // knows it.
-func (s *Session) resource(ctx context.Context, sees *scoped, at offer.At, uri string, r relay.Request) (tool.Bytes, error) {
+func (s *Session) resource(ctx context.Context, sees *scoped, as Viewer, at offer.At, uri string, r relay.Request) (tool.Bytes, error) {
 	if at.Key != uri {
 		s.client.Show(at.Server, at.Key, uri)
 	}
-	result, err := s.passAs(ctx, sees, at, r, "uri")
+	result, err := s.passAs(ctx, sees, as, at, r, "uri")
 	if err != nil || at.Key == uri {
 		return result, err
 	}
@@ -140,13 +140,13 @@ func (s *Session) resource(ctx context.Context, sees *scoped, at offer.At, uri s
 
 // passAs carries a request to the server of what it is about, under the name that the
 // server knows.
-func (s *Session) passAs(ctx context.Context, sees *scoped, at offer.At, r relay.Request, key string) (tool.Bytes, error) {
+func (s *Session) passAs(ctx context.Context, sees *scoped, as Viewer, at offer.At, r relay.Request, key string) (tool.Bytes, error) {
 	params, err := jsonrpc.Edit(r.Params, jsonrpc.Field{Key: key, Value: jsonrpc.Quote(nil, at.Key)})
 	if err != nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params: %v", err)
 	}
 	r.Params = params
-	return s.pass(ctx, sees.byName[at.Server], r)
+	return s.carry(ctx, sees, as, sees.byName[at.Server], r)
 }
 
 // setLevel sets the level of the logs of a session, at the servers that know it.
@@ -166,7 +166,7 @@ func (s *Session) setLevel(ctx context.Context, sees *scoped, r relay.Request) (
 
 // complete carries a completion to the server of the prompt or the template that it is
 // for.
-func (s *Session) complete(ctx context.Context, sees *scoped, r relay.Request) (tool.Bytes, error) {
+func (s *Session) complete(ctx context.Context, sees *scoped, as Viewer, r relay.Request) (tool.Bytes, error) {
 	var p struct {
 		Ref json.RawMessage `json:"ref"`
 	}
@@ -190,7 +190,7 @@ func (s *Session) complete(ctx context.Context, sees *scoped, r relay.Request) (
 		if r.Params, err = jsonrpc.Edit(r.Params, jsonrpc.Field{Key: "ref", Value: ref}); err != nil {
 			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params: %v", err)
 		}
-		return s.pass(ctx, sees.byName[at.Server], r)
+		return s.carry(ctx, sees, as, sees.byName[at.Server], r)
 	}
 	return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "there is nothing called %q to complete for", shown)
 }

@@ -171,7 +171,7 @@ func (s *Session) route(ctx context.Context, v view, as Viewer, r relay.Request)
 		}
 	}
 	if server == "" {
-		return s.fromPool(ctx, sees, r)
+		return s.fromPool(ctx, sees, as, r)
 	}
 	m := v.byName[server]
 	if m == nil {
@@ -180,7 +180,7 @@ func (s *Session) route(ctx context.Context, v view, as Viewer, r relay.Request)
 	if err := sees.mayReach(m); err != nil {
 		return nil, err
 	}
-	return s.pass(ctx, m, r)
+	return s.carry(ctx, sees, as, m, r)
 }
 
 // pass carries a request to a server.
