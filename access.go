@@ -52,7 +52,7 @@ func OpenKeys(o Options) (*Keys, error) {
 		return nil, &tool.Error{Kind: tool.Invalid, Text: "there is no place for keys: set auth.keys in the configuration, or $HOME"}
 	}
 	keys := access.OpenKeys(path)
-	keys.Limits = limitNames(cfg)
+	keys.Limits, keys.Required = limitNames(cfg), cfg.Auth.Required
 	for _, s := range skillsOf(cfg) {
 		keys.Skills = append(keys.Skills, s.Name)
 	}

@@ -145,6 +145,11 @@ func (a *app) checkCommon(cmd *cobra.Command) error {
 			return usage(cmd, "tenon %s is about the pool here: it takes no --gateway", cmd.Name())
 		}
 	}
+	for _, name := range []string{"gateway", "config", "token-file", "listen"} {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" { // a variable that is not set, most likely
+			return &problem{kind: tool.Invalid, text: "--" + name + " is empty", hint: "give it a value, or leave it out"}
+		}
+	}
 	if a.common.output != "text" && a.common.output != "json" {
 		return &problem{kind: tool.Invalid, text: fmt.Sprintf("--output is text or json, not %q", a.common.output)}
 	}

@@ -243,6 +243,9 @@ func warnUnknown(a *app, kind, name string, known []string) {
 	a.note("warning: the configuration has no %s %q, so calls that it would hold for are refused%s", kind, name, hint)
 }
 
+// laxKeys says how far keys reach where nobody needs one.
+const laxKeys = "on this machine a caller that leaves its key out is the local user, whom the key does not hold; auth.required: true wants one of everybody"
+
 // printKey prints a key that was just made: the key alone on standard output, so
 // that it can go into a file or a secret store as it is.
 func printKey(a *app, keys *tenon.Keys, made tenon.Key, secret tool.Secret) {
@@ -251,6 +254,9 @@ func printKey(a *app, keys *tenon.Keys, made tenon.Key, secret tool.Secret) {
 	}
 	if made.Limits != "" {
 		warnUnknown(a, "limits", made.Limits, keys.Limits)
+	}
+	if made.Caller && !keys.Required {
+		a.note("note: %s", laxKeys)
 	}
 	if a.json() {
 		s := shown(made)

@@ -113,8 +113,14 @@ func runServe(ctx context.Context, a *app, listen string, stdio, listening bool)
 func listenFor(ctx context.Context, who *tenon.Access, o web.Options) (*web.Server, error) {
 	o.Authenticated = who.Configured()
 	s, err := web.Listen(ctx, o)
-	if err != nil || s.Loopback() {
-		return s, err
+	if err != nil {
+		return nil, err
+	}
+	if s.Loopback() {
+		if o.Authenticated && who.Lax() && o.Logger != nil {
+			o.Logger.Warn(laxKeys)
+		}
+		return s, nil
 	}
 	who.Expose()
 	if o.Cert == "" && o.Logger != nil {
@@ -181,6 +187,11 @@ func (s serving) announce(url string) {
 	s.note("  REST    %s%s (%s%s/openapi.json)", url, rest.Prefix, url, rest.Prefix)
 	s.note("  client  %s", entry(map[string]string{"type": "http", "url": url + "/mcp"}))
 	s.note("  or      %s", entry(map[string]any{"command": "tenon", "args": s.stdioArgs()}))
+	if !s.listen.Loopback() {
+		s.note("  remote  listening on %s; elsewhere the URL has the name of this machine", s.listen.Addr())
+	} else if s.gw.Access().Configured() && s.gw.Access().Lax() {
+		s.note("  keys    %s", laxKeys)
+	}
 }
 
 // watchPool tells what becomes of the servers, a line for each change.

@@ -53,7 +53,7 @@ func allowed(ctx context.Context, addr string, authenticated bool) ([]netip.Addr
 	}
 	for _, ip := range ips {
 		if !ip.Unmap().IsLoopback() && !authenticated {
-			return nil, "", fmt.Errorf("listen on %s: %w: whoever can reach it could call every tool, and nobody has a key yet", addr, ErrNotLoopback)
+			return nil, "", fmt.Errorf("listen on %s: %w: whoever can reach it could call every tool, and nobody has a key that counts", addr, ErrNotLoopback)
 		}
 	}
 	return ips, port, nil

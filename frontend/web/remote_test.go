@@ -242,3 +242,10 @@ func TestCertificateIsReadAgain(t *testing.T) {
 		}
 	})
 }
+
+// The URL of a server that listens everywhere is one that a client can use.
+func TestURLOfAllAddresses(t *testing.T) {
+	if s := remote(t); !strings.HasPrefix(s.URL(), "http://127.0.0.1:") {
+		t.Errorf("it is reached at %s", s.URL())
+	}
+}

@@ -113,12 +113,17 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 // Addr returns the address that is bound, as host:port.
 func (s *Server) Addr() string { return s.ln.Addr().String() }
 
-// URL returns the root of the server, without a slash at its end.
+// URL returns the root of the server as this machine reaches it, without a slash at its
+// end.
 func (s *Server) URL() string {
-	if s.tls != nil {
-		return "https://" + s.Addr()
+	addr := s.Addr()
+	if s.everywhere() { // which is no place to connect to
+		addr = net.JoinHostPort("127.0.0.1", port(s.ln.Addr()))
 	}
-	return "http://" + s.Addr()
+	if s.tls != nil {
+		return "https://" + addr
+	}
+	return "http://" + addr
 }
 
 // Loopback reports whether only this machine can reach the server.

@@ -117,6 +117,10 @@ func (a *Access) Close() error {
 // others than the local user can reach the listener.
 func (a *Access) Expose() { a.exposed.Store(true) }
 
+// Lax reports whether a caller may leave out the credential that it has, and be held by
+// nothing that this says.
+func (a *Access) Lax() bool { return !a.settings.Load().required && !a.exposed.Load() }
+
 // Configured reports whether anybody could come with a credential to call tools: by
 // a key that is valid now, or by an identity provider.
 func (a *Access) Configured() bool {

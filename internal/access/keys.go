@@ -110,6 +110,8 @@ type Keys struct {
 	// Skills and Limits are the names that the configuration has of what a key may
 	// name. They may come later, so nothing is refused for them.
 	Skills, Limits []string
+	// Required says that everybody needs a key, on this machine too.
+	Required bool
 
 	path string
 	now  func() time.Time
