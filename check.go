@@ -51,7 +51,9 @@ func (g *Gateway) Check(ctx context.Context, connect bool) Report {
 	}
 	r := Report{Broken: p.cfg.Broken, Warnings: p.cfg.Warnings, Servers: g.Status(), Findings: g.Definitions().Findings()}
 	r.Broken, r.Warnings = slices.Clone(r.Broken), slices.Clone(r.Warnings)
-	(maker{g, p}).checkNames(&r, connect)
+	g.offering.Lock()
+	p.checkNames(&r, connect)
+	g.offering.Unlock()
 	for _, t := range p.catalog.Snapshot().Tools() {
 		if !t.Meta.Registered {
 			r.Undeclared = append(r.Undeclared, t.ID.String())

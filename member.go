@@ -313,7 +313,7 @@ func (k maker) offer(m *member, raw []json.RawMessage) (changed bool) {
 		k.log.Warn("tool is left out", "server", m.name, "tool", d.Name, "error", d.Reason)
 	}
 	k.warnUndeclared(m)
-	k.warnNamed(m)
+	k.warnNamed(m, k.log)
 	return changed
 }
 

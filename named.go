@@ -1,6 +1,7 @@
 package tenon
 
 import (
+	"log/slog"
 	"slices"
 
 	"github.com/tenon-mcp/tenon/internal/catalog"
@@ -45,32 +46,31 @@ func (m *member) tellNames(w *named.Watch) []named.Finding {
 
 // warnNamed tells the operator, once, where the configuration names tools that the
 // server of a member turns out not to have. Whoever calls it holds offering.
-func (k maker) warnNamed(m *member) {
-	found := m.tellNames(k.named)
+func (p *pool) warnNamed(m *member, log *slog.Logger) {
+	found := m.tellNames(p.named)
 	const most = 20
 	for _, f := range found[:min(len(found), most)] {
-		k.log.Warn("configuration names what is not there", "place", f.Problem.Place(), "problem", f.Problem.Text, "hint", f.Problem.Hint)
+		log.Warn("configuration names what is not there", "place", f.Problem.Place(), "problem", f.Problem.Text, "hint", f.Problem.Hint)
 	}
 	if more := len(found) - most; more > 0 {
-		k.log.Warn("configuration names what is not there in more places", "count", more, "hint", "tenon check --connect tells all")
+		log.Warn("configuration names what is not there in more places", "count", more, "hint", "tenon check --connect tells all")
 	}
 }
 
 // checkNames tells where the configuration names tools that are not there, as far as
 // these are known. A name that is spelled out is a mistake where strict is set.
-func (k maker) checkNames(r *Report, connected bool) {
-	k.offering.Lock()
-	defer k.offering.Unlock()
-	watch := k.watchNames()
+// Whoever calls it holds offering.
+func (p *pool) checkNames(r *Report, connected bool) {
+	watch := p.watchNames()
 	var found []named.Finding
-	for _, m := range k.members {
+	for _, m := range p.members {
 		found = append(found, m.tellNames(watch)...)
 	}
 	if connected { // else whoever wrote it may still add the server
 		found = append(found, watch.Nowhere()...)
 	}
 	for _, f := range found {
-		if f.Plain && k.cfg.Strict {
+		if f.Plain && p.cfg.Strict {
 			r.Broken = append(r.Broken, f.Problem)
 			continue
 		}

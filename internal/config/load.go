@@ -31,9 +31,10 @@ func newLoader(src Source) *loader {
 		files:        files{env: environ(src.Env), secrets: make(map[string]bool), noted: make(map[string]bool)},
 		bundled:      src.Bundled,
 		builtInRules: src.Rules, checkAddress: src.CheckAddress,
-		checkParameter: src.CheckParameter, checkReadOnlyFor: src.CheckReadOnlyFor, loadSkills: src.LoadSkills,
-		names:   make(map[string]*source.Node),
-		outside: outside{keyring: make(map[string]string), told: make(map[string]bool)},
+		checkParameter: src.CheckParameter, checkReadOnlyFor: src.CheckReadOnlyFor,
+		skillReader: skillReader{loadSkills: src.LoadSkills},
+		names:       make(map[string]*source.Node),
+		outside:     outside{keyring: make(map[string]string), told: make(map[string]bool)},
 	}
 	l.cfg, _ = defaults()
 	l.cfg.Path = src.Path
@@ -45,6 +46,7 @@ func newLoader(src Source) *loader {
 type loader struct {
 	files
 	outside
+	skillReader
 
 	bundled      []string
 	builtInRules []string
@@ -52,15 +54,12 @@ type loader struct {
 
 	checkParameter   func(ParameterRule) error
 	checkReadOnlyFor func(string) error
-	loadSkills       func(Skills) SkillSet
 
 	cfg      Config
 	entries  []*entry
 	names    map[string]*source.Node // the first entry of each name
 	warnings []source.Mistake
-	patterns []located   // for checks when all servers are known
-	chosen   []reference // of skills, for checks when these are known
-	disabled []reference
+	patterns []located // for checks when all servers are known
 	timeouts []limited // for checks when the gateway's limits are known
 }
 
@@ -68,12 +67,6 @@ type located struct {
 	id       tool.ID
 	at       *source.Node
 	argument string // of a rule for one
-}
-
-// A reference is the name of a skill.
-type reference struct {
-	name string
-	at   *source.Node
 }
 
 type limited struct {

@@ -62,6 +62,19 @@ type SkillSet struct {
 	Mistakes, Warnings []Problem // with their places
 }
 
+// A skillReader reads the skills, once it is known which ones are wanted.
+type skillReader struct {
+	loadSkills func(Skills) SkillSet
+	chosen     []reference // by default, by rules and by grants
+	disabled   []reference
+}
+
+// A reference is the name of a skill.
+type reference struct {
+	name string
+	at   *source.Node
+}
+
 // references returns the names that a key holds, each with its place.
 func references(o *object, key string, names []string) []reference {
 	n := o.seen[key]
