@@ -29,18 +29,14 @@ func (s *Store) Begin(ctx context.Context, p Place, f Finished) error {
 		case gone != nil:
 			return nil
 		}
-		again := time.NewTimer(flushAfter / 5) // the database may be found gone meanwhile
 		select {
 		case <-done:
-			again.Stop()
 			return nil
 		case <-ctx.Done():
-			again.Stop()
 			return context.Cause(ctx)
 		case <-s.closing:
-			again.Stop()
 			return &tool.Error{Kind: tool.Unavailable, Err: errClosed, Text: "The gateway is stopping. The call was not carried out."}
-		case <-again.C:
+		case <-time.After(flushAfter / 5): // the database may be found gone meanwhile
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -45,4 +46,36 @@ func BenchmarkHandOver(b *testing.B) {
 		s.Add(p, f)
 	}
 	b.StopTimer()
+}
+
+// BenchmarkBegin is what a call pays that may change something: a row on the disk
+// before it is sent. Of many at once several share a transaction.
+func BenchmarkBegin(b *testing.B) {
+	for _, many := range []int{1, 32} {
+		b.Run(fmt.Sprint(many), func(b *testing.B) {
+			s, err := store.New(b.Context(), store.Options{URL: "sqlite:" + b.TempDir() + "/record.db", Eager: true})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			if err := s.Flush(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			f := finished(1)
+			b.SetParallelism(many)
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					p, err := s.Reserve(b.Context(), time.Minute)
+					if err == nil {
+						err = s.Begin(b.Context(), p, f)
+					}
+					if err != nil {
+						b.Error(err)
+					}
+					s.Add(p, f)
+				}
+			})
+		})
+	}
 }
