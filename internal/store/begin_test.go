@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/alive"
 	"github.com/tenon-mcp/tenon/internal/store"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -184,9 +185,40 @@ func TestLostAtTheEnd(t *testing.T) {
 	}
 }
 
+// Who only looks knows what a process that runs cannot write.
+func TestWhatOthersCannotWrite(t *testing.T) {
+	onEach(t, func(t *testing.T, d dialect) {
+		url, dir := d.fresh(t)
+		s := open(t, store.Options{URL: url, Dir: dir, Eager: true})
+		addMany(t, s, 1)
+		if v, err := s.Verify(t.Context(), ""); err != nil || v.Waiting != 0 || v.Gone != "" || s.Status().Gone != "" {
+			t.Errorf("%+v %v", v, err)
+		}
+		other, err := alive.New(filepath.Dir(theRun(t, dir)))
+		if err == nil {
+			err = other.Note(map[string]any{"waiting": 42, "gone": "the disk is full"})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := s.Verify(t.Context(), ""); err != nil || v.Waiting != 42 || v.Gone != "the disk is full" {
+			t.Errorf("%+v %v", v, err)
+		}
+		if st := s.Status(); st.Gone != "the disk is full" || st.Queued != 42 {
+			t.Errorf("%+v", st)
+		}
+		if err := other.Remove(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 func theRun(t *testing.T, dir string) string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(dir, "*", "*.run"))
+	if more, _ := filepath.Glob(filepath.Join(dir, "*", "*", "*.run")); err == nil {
+		all = append(all, more...)
+	}
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}
