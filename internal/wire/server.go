@@ -7,6 +7,8 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"runtime"
+	"runtime/metrics"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -415,6 +417,24 @@ var (
 	answers  = sync.Pool{New: func() any { b := make([]byte, 0, 4096); return &b }}
 )
 
+const (
+	// largeAnswer is how long an answer is after which its memory is taken back at once.
+	largeAnswer = 8 << 20
+	// smallHeap is how much is alive at most for that to cost next to nothing.
+	smallHeap = 64 << 20
+)
+
+// sweep takes back what a large answer has left. Without it that stays until as much
+// again is needed: two answers then lie in memory in the place of one. Where much is
+// alive it would cost more than it gives.
+func sweep() {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	if live[0].Value.Kind() == metrics.KindUint64 && live[0].Value.Uint64() < smallHeap {
+		runtime.GC()
+	}
+}
+
 // writeAnswer writes an answer as JSON; one that is not long in one write. A
 // client that is gone is no error here.
 func writeAnswer(w http.ResponseWriter, id []byte, result tool.Bytes, e *jsonrpc.Error) {
@@ -436,6 +456,9 @@ func writeAnswer(w http.ResponseWriter, id []byte, result tool.Bytes, e *jsonrpc
 			if _, err := w.Write(part); err != nil {
 				return
 			}
+		}
+		if size > largeAnswer {
+			sweep()
 		}
 		return
 	}
