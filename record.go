@@ -24,6 +24,7 @@ type records struct {
 
 	store *store.Store // nil keeps them in memory alone
 	mask  func(text string) string
+	stops bool // calls are refused where it cannot be written
 }
 
 // The defaults of the record.
@@ -53,6 +54,7 @@ func openRecords(ctx context.Context, cfg *config.Config, from Options, secrets 
 		MaxBytes: max(0, cmp.Or(c.MaxBytes, keepCallsBytes)),
 	}
 	var err error
+	r.stops = o.StopGone
 	r.store, err = store.New(ctx, o)
 	return r, err
 }
@@ -215,6 +217,12 @@ func (r Record) Status() (status RecordStatus, ok bool) {
 		return RecordStatus{Where: "memory"}, false
 	}
 	return r.store.Status(), true
+}
+
+// Refuses reports whether every call is refused now, for it could not be recorded.
+func (r Record) Refuses() bool {
+	st, ok := r.Status()
+	return ok && r.stops && st.Gone != ""
 }
 
 // Calls returns calls by a filter, the newest first.

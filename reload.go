@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/tool"
@@ -31,8 +32,33 @@ type Reloaded struct {
 // The error is a *ConfigError where the configuration, or an entry of it, is
 // wrong, a *tool.Error of kind Unavailable where a server that worked would be
 // lost, or the cause of ctx; the pool then is as it was. Reloads happen one after
-// the other.
+// the other. What was not taken is kept for [Gateway.Rejected] until one is.
 func (g *Gateway) Reload(ctx context.Context) (Reloaded, error) {
+	done, err := g.reload(ctx)
+	switch {
+	case err == nil:
+		g.rejected.Store(nil)
+	case ctx.Err() == nil && !errors.Is(err, errClosed):
+		r := &Rejected{Since: time.Now().UTC().Truncate(time.Second), Text: g.secrets.Text(err.Error())}
+		if before := g.rejected.Load(); before != nil {
+			r.Since = before.Since
+		}
+		g.rejected.Store(r)
+	}
+	return done, err
+}
+
+// A Rejected is a configuration that was not taken.
+type Rejected struct {
+	Since time.Time `json:"since"`           // of the first one, where several were not in a row
+	Text  string    `json:"error,omitempty"` // what is wrong with it
+}
+
+// Rejected returns the configuration that the gateway was last told to take and did not;
+// nil where it runs what its files say.
+func (g *Gateway) Rejected() *Rejected { return g.rejected.Load() }
+
+func (g *Gateway) reload(ctx context.Context) (Reloaded, error) {
 	select {
 	case g.reloading <- struct{}{}:
 	case <-ctx.Done():

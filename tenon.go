@@ -128,6 +128,7 @@ type Gateway struct {
 	pool      atomic.Pointer[pool] // the current one
 	offering  sync.Mutex           // held while a list of tools is offered, and while pools change
 	reloading chan struct{}        // has room for the one reload that may run
+	rejected  atomic.Pointer[Rejected]
 
 	background
 	close func() error // once

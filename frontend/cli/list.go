@@ -133,9 +133,12 @@ func serversCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			trouble := recordTrouble(ctx, p)
+			trouble, rejected := recordTrouble(ctx, p), rejectedBy(ctx, p)
 			if a.json() {
 				out := map[string]any{"servers": status}
+				if rejected != nil {
+					out["configuration"] = rejected
+				}
 				if trouble != nil {
 					out["record"] = trouble
 				}
@@ -144,12 +147,26 @@ func serversCommand(a *app) *cobra.Command {
 			}
 			printStatus(a, status, time.Now())
 			noteMissing(a, tenon.CallPage{}, trouble)
+			if rejected != nil {
+				a.note("warning: the configuration is not taken, and all goes on as it was since %s:\n%s",
+					rejected.Since.Local().Format(time.DateTime), cmp.Or(safe(rejected.Text), "its operator can see why"))
+			}
 			if a.gateway() == "" {
 				a.note("This is the pool as configured. tenon check --connect starts each server; --gateway URL asks a running gateway.")
 			}
 			return nil
 		},
 	}
+}
+
+// rejectedBy returns the configuration that a gateway did not take, or nil.
+func rejectedBy(ctx context.Context, p pool) *tenon.Rejected {
+	c, ok := p.(*rest.Client)
+	if !ok {
+		return nil
+	}
+	out, _ := c.Rejected(ctx) // what was asked for is the servers
+	return out
 }
 
 // printStatus shows a table that is never cut, for the reasons stand at its end,

@@ -68,6 +68,13 @@ func (c *Client) Status(ctx context.Context) ([]tool.ServerStatus, error) {
 	return out.Servers, err
 }
 
+// Rejected returns the configuration that the gateway did not take, or nil.
+func (c *Client) Rejected(ctx context.Context) (*tenon.Rejected, error) {
+	var out serverList
+	err := c.get(ctx, "/servers", nil, &out)
+	return out.Configuration, err
+}
+
 // Tools returns what the pool offers.
 func (c *Client) Tools(ctx context.Context, o tenon.ListOptions) (tool.Listing, error) {
 	var in struct {

@@ -17,13 +17,19 @@ type serverList struct {
 	Servers []tool.ServerStatus `json:"servers"`
 	// Record is there where calls are not recorded as they should be.
 	Record *tenon.RecordStatus `json:"record,omitempty"`
+	// Configuration is there where the gateway did not take the one of its files.
+	Configuration *tenon.Rejected `json:"configuration,omitempty"`
 }
 
-func (a *api) servers(r *http.Request, _ tool.Caller) (response, error) {
+func (a *api) servers(r *http.Request, caller tool.Caller) (response, error) {
 	if _, err := query(r); err != nil {
 		return response{}, err
 	}
-	return jsonOf(serverList{a.gw.Status(), trouble(a.gw)})
+	rejected := a.gw.Rejected()
+	if rejected != nil && caller.Grant != nil && !caller.Grant.Approver {
+		rejected = &tenon.Rejected{Since: rejected.Since} // the files are the operator's
+	}
+	return jsonOf(serverList{a.gw.Status(), trouble(a.gw), rejected})
 }
 
 // scopeKeys are the parameters that say as whom to look.

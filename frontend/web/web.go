@@ -9,7 +9,8 @@
 //   - Headers, bodies and idle connections are bounded in size and time. There
 //     is no bound on an answer, which may be an event stream.
 //   - It answers /healthz and /readyz itself: it serves only once there is
-//     something to serve, so both are 200 until it stops.
+//     something to serve, so both are 200 until it stops, and /readyz 503 while
+//     Options.Unready says why nothing can be done.
 //   - It stops gracefully: event streams end at once, calls in progress get the
 //     grace time to give their answer, and only then are they cut off.
 //
@@ -66,6 +67,9 @@ type Options struct {
 	// this machine needs them: "tools.example" for any port, "tools.example:8443"
 	// for one.
 	AllowedHosts []string
+	// Unready says why nothing can be done for clients now, for /readyz; nil or an empty
+	// text is that it can. Everybody may read it.
+	Unready func() string
 	// MaxBodyBytes bounds the body of a request; 0 is DefaultMaxBodyBytes. Who
 	// reads further gets an *http.MaxBytesError.
 	MaxBodyBytes int64
@@ -202,9 +206,13 @@ func (s *Server) handler(stop context.Context) http.Handler {
 	route := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/healthz":
-			answerProbe(w, r, "ok")
+			answerProbe(w, r, "ok", "")
 		case "/readyz":
-			answerProbe(w, r, "ready")
+			why := ""
+			if s.o.Unready != nil {
+				why = s.o.Unready()
+			}
+			answerProbe(w, r, "ready", why)
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -220,10 +228,14 @@ func (s *Server) everywhere() bool {
 }
 
 // answerProbe answers those who watch over this process.
-func answerProbe(w http.ResponseWriter, r *http.Request, status string) {
+func answerProbe(w http.ResponseWriter, r *http.Request, status, wrong string) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		reply(w, http.StatusMethodNotAllowed, map[string]string{"error": "method " + r.Method + " is not supported here"})
+		return
+	}
+	if wrong != "" {
+		reply(w, http.StatusServiceUnavailable, map[string]string{"status": "not " + status, "error": wrong})
 		return
 	}
 	reply(w, http.StatusOK, map[string]string{"status": status})
