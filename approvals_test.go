@@ -343,8 +343,9 @@ func TestApprovalAtAnotherGateway(t *testing.T) {
 	if _, err := first.Approvals().Pending(t.Context(), 1); err != nil { // it has read what there is
 		t.Fatal(err)
 	}
-	got := make(chan *tool.Result, 1)
-	go func() { got <- second.Call(t.Context(), tool.Call{Server: "go", Tool: "remove", Session: "s"}) }()
+	got := during(t, func() *tool.Result {
+		return second.Call(t.Context(), tool.Call{Server: "go", Tool: "remove", Session: "s"})
+	})
 	p := waiting(t, second, 1)[0]
 	decide(t, first, p.ID, tool.Verdict{Approved: true, By: "bert"})
 	if res := <-got; res.Kind != "" {

@@ -43,8 +43,8 @@ func TestKeysInNamesOfApprovalsAreHidden(t *testing.T) {
 	told := g.Approvals().Watch(t.Context())
 	c := removal("/" + token)
 	c.Session, c.Task, c.Caller.Name = token, token, token
-	got := make(chan *tool.Result, 1)
-	go func() { got <- g.Call(t.Context(), c) }()
+	first := c
+	got := during(t, func() *tool.Result { return g.Call(t.Context(), first) })
 	p := <-told
 	all, err := g.Approvals().Recent(t.Context(), 9)
 	if err != nil {
@@ -68,7 +68,7 @@ func TestKeysInNamesOfApprovalsAreHidden(t *testing.T) {
 		t.Errorf("the session that is shown otherwise is another one: %s", res.Text())
 	}
 	c.Session = token + "d"
-	go func() { got <- g.Call(t.Context(), c) }()
+	got = during(t, func() *tool.Result { return g.Call(t.Context(), c) })
 	p = <-told
 	if _, err := g.Approvals().Decide(t.Context(), p.ID, tool.Verdict{}); err != nil {
 		t.Error(err)
