@@ -165,7 +165,7 @@ func rejectedBy(ctx context.Context, p pool) *tenon.Rejected {
 	if !ok {
 		return nil
 	}
-	out, _ := c.Rejected(ctx) // what was asked for is the servers
+	out, _ := rest.RejectedBy(ctx, c) // what was asked for is the servers
 	return out
 }
 

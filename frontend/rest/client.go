@@ -68,8 +68,8 @@ func (c *Client) Status(ctx context.Context) ([]tool.ServerStatus, error) {
 	return out.Servers, err
 }
 
-// Rejected returns the configuration that the gateway did not take, or nil.
-func (c *Client) Rejected(ctx context.Context) (*tenon.Rejected, error) {
+// RejectedBy returns the configuration that the gateway did not take, or nil.
+func RejectedBy(ctx context.Context, c *Client) (*tenon.Rejected, error) {
 	var out serverList
 	err := c.get(ctx, "/servers", nil, &out)
 	return out.Configuration, err

@@ -45,7 +45,7 @@ func (b *Broker) Decide(ctx context.Context, id string, v tool.Verdict) (tool.Ap
 	if err != nil {
 		return a, err
 	}
-	a, ours, err := b.settle(ctx, p, b.decision(v), false)
+	a, ours, err := b.settle(ctx, p, decision(v, b.now()), false)
 	switch {
 	case err != nil && a.Status != tool.ApprovalTimeout:
 		return a, unrecorded(err)
@@ -66,9 +66,8 @@ func decided(a tool.Approval) error {
 }
 
 // decision returns what a verdict makes of an approval.
-func (t *table) decision(v tool.Verdict) func(*tool.Approval) {
+func decision(v tool.Verdict, now time.Time) func(*tool.Approval) {
 	return func(a *tool.Approval) {
-		now := t.now()
 		a.Status, a.DecidedBy, a.DecidedAt, a.Why = tool.ApprovalDenied, clip(v.By, maxName), &now, clip(v.Why, maxReason)
 		if v.Approved {
 			a.Status, a.Scope, a.Pattern = tool.ApprovalApproved, v.Scope, v.Pattern
@@ -86,7 +85,7 @@ func (b *Broker) decideUnknown(ctx context.Context, id string, v tool.Verdict) (
 	if err != nil {
 		return a, err
 	}
-	if b.elsewhere(&a) {
+	if elsewhere(&a, b.o.Shared, b.now()) {
 		return b.decideElsewhere(ctx, a, v)
 	}
 	if a.Status == tool.ApprovalPending { // nobody could wait for it any more
@@ -237,7 +236,7 @@ func (t *table) current(a tool.Approval) tool.Approval {
 	t.mu.Lock()
 	p := t.asked[a.ID]
 	t.mu.Unlock()
-	if p == nil && !t.elsewhere(&a) || !t.now().Before(a.ExpiresAt) {
+	if p == nil && !elsewhere(&a, t.o.Shared, t.now()) || !t.now().Before(a.ExpiresAt) {
 		a.Status = tool.ApprovalTimeout
 	}
 	return a

@@ -58,7 +58,7 @@ func (t *table) enter(q *Question, reserve bool) (p *question, first bool, err e
 
 // put makes a question; called with the lock held.
 func (t *table) put(q *Question) (*question, error) {
-	if err := t.crowded(q); err != nil {
+	if err := crowded(t.asked, t.o.MaxPending, q); err != nil {
 		return nil, err
 	}
 	now := t.now()
@@ -73,12 +73,12 @@ func (t *table) put(q *Question) (*question, error) {
 	return p, nil
 }
 
-// crowded says that q finds no place among those that wait. A caller has a quarter of
+// crowded says that q finds no place among those that wait, most at once. A caller has a quarter of
 // the places, so that none takes them all from the others; those without a credential,
 // who can have any name, leave a quarter to those with one. Called with the lock held.
-func (t *table) crowded(q *Question) error {
+func crowded(asked map[string]*question, most int, q *Question) error {
 	all, own, unnamed := 0, 0, 0
-	for _, p := range t.asked {
+	for _, p := range asked {
 		if p.a.Status != tool.ApprovalPending {
 			continue
 		}
@@ -90,7 +90,7 @@ func (t *table) crowded(q *Question) error {
 			unnamed++
 		}
 	}
-	most, share := t.o.MaxPending, max(1, t.o.MaxPending/4)
+	share := max(1, most/4)
 	who, n := "", 0
 	switch {
 	case own >= share:

@@ -77,11 +77,10 @@ func adopt(a, stored tool.Approval) tool.Approval {
 	return stored
 }
 
-// elsewhere reports whether an approval waits at another gateway on the same store. Whoever
-// asked there looks for what is decided here.
-func (t *table) elsewhere(a *tool.Approval) bool {
-	now := t.now()
-	return t.o.Shared && a.Status == tool.ApprovalPending && now.Before(a.ExpiresAt) && !now.Before(a.CreatedAt.Add(-maxSkew))
+// elsewhere reports whether an approval that does not wait here does so at another gateway
+// on a shared store. Whoever asked there looks for what is decided here.
+func elsewhere(a *tool.Approval, shared bool, now time.Time) bool {
+	return shared && a.Status == tool.ApprovalPending && now.Before(a.ExpiresAt) && !now.Before(a.CreatedAt.Add(-maxSkew))
 }
 
 // decideElsewhere decides one that waits at another gateway.
@@ -89,7 +88,7 @@ func (b *Broker) decideElsewhere(ctx context.Context, a tool.Approval, v tool.Ve
 	if _, err := (&question{restored: true}).grantOf(a, &v, b.now()); err != nil {
 		return a, err
 	}
-	b.decision(v)(&a)
+	decision(v, b.now())(&a)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	ok, err := b.o.Store.SettleApproval(ctx, a)
