@@ -170,8 +170,8 @@ func watchCommand(a *app) *cobra.Command {
 		Short: "Show calls that wait as they come, and decide them on a terminal",
 		Long: "Show calls that wait as they come, and what becomes of them, until it is interrupted: a gateway that ends is waited\n" +
 			"for until it is back. On a terminal it asks what to do with each: y lets it run, s also lets the calls of the tool run\n" +
-			"that come later in the same session, n\n" +
-			"refuses it, and an empty line leaves it to somebody else. With --output json each is one line.\n\n" + approverHelp,
+			"that come later in the same session, n refuses it, and an empty line leaves it to somebody else. With --output json\n" +
+			"each is one line.\n\n" + approverHelp,
 		Args: exactly(),
 		RunE: decider(a, func(ctx context.Context, c *rest.Client, _ []string) error {
 			w := &watching{app: a, c: c, shown: map[string]bool{}}
@@ -471,11 +471,23 @@ func printApproval(a *app, p tool.Approval) {
 		args = bytes.NewBuffer(p.Arguments)
 	}
 	lines := [][2]string{
-		{"approval", p.ID}, {"status", string(p.Status)}, {"who", who(p)}, {"task", p.Task}, {"skill", p.Skill},
-		{"tool", p.Server + "/" + p.Tool}, {"impact", p.Impact}, {"reason", p.Reason + " (" + p.Rule + ")"},
-		{"asked", p.CreatedAt.Local().Format(time.DateTime)}, {"expires", p.ExpiresAt.Local().Format(time.DateTime)},
-		{"scope", string(p.Scope)}, {"pattern", string(p.Pattern)}, {"decided by", p.DecidedBy}, {"because", p.Why},
-		{"used by call", p.UsedBy}, {"hash", p.Hash}, {"arguments", args.String()},
+		{"approval", p.ID},
+		{"status", string(p.Status)},
+		{"who", who(p)},
+		{"task", p.Task},
+		{"skill", p.Skill},
+		{"tool", p.Server + "/" + p.Tool},
+		{"impact", p.Impact},
+		{"reason", p.Reason + " (" + p.Rule + ")"},
+		{"asked", p.CreatedAt.Local().Format(time.DateTime)},
+		{"expires", p.ExpiresAt.Local().Format(time.DateTime)},
+		{"scope", string(p.Scope)},
+		{"pattern", string(p.Pattern)},
+		{"decided by", p.DecidedBy},
+		{"because", p.Why},
+		{"used by call", p.UsedBy},
+		{"hash", p.Hash},
+		{"arguments", args.String()},
 	}
 	var b strings.Builder
 	for _, l := range lines {
