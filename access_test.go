@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -41,9 +42,7 @@ func provider(t *testing.T) (url string, token func(claims map[string]any) strin
 	return srv.URL, func(claims map[string]any) string {
 		t.Helper()
 		all := map[string]any{"iss": srv.URL, "aud": "tenon", "sub": "ada", "iat": time.Now().Unix(), "exp": time.Now().Add(time.Minute).Unix()}
-		for k, v := range claims {
-			all[k] = v
-		}
+		maps.Copy(all, claims)
 		body, err := json.Marshal(all)
 		if err != nil {
 			t.Fatal(err)

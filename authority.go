@@ -45,14 +45,14 @@ func (v view) as(s policy.Subject) (*scoped, error) {
 		return nil, err
 	}
 	if known, ok := v.views.Load(profile); ok {
-		return known.(*scoped), nil
+		return known.(*scoped), nil //nolint:forcetypeassert // there is nothing else in it
 	}
 	if v.viewCount.Add(1) > maxScoped {
 		v.views.Clear()
 		v.viewCount.Store(1)
 	}
 	made, _ := v.views.LoadOrStore(profile, &scoped{v, profile})
-	return made.(*scoped), nil
+	return made.(*scoped), nil //nolint:forcetypeassert // there is nothing else in it
 }
 
 // View implements call.Authority.
@@ -227,6 +227,7 @@ func (a authority) tainted(r *call.Request) (tool.Behavior, string) {
 		return tool.Ask, trail.Text()
 	case config.TaintBlock:
 		return tool.Deny, trail.Text()
+	case config.TaintWarn, config.TaintOff:
 	}
 	text := "this tool can send data away, and " + trail.Text()
 	if !slices.ContainsFunc(r.Notes, func(n tool.Note) bool { return n.Stage == policy.Taint }) {

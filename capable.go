@@ -59,7 +59,7 @@ func (s *Session) Can() string { return s.client.Can() }
 
 // Meets reports whether a client with these capabilities gets a tool that needs those.
 func Meets(can, needs string) bool {
-	for _, need := range strings.Fields(needs) {
+	for need := range strings.FieldsSeq(needs) {
 		if !slices.Contains(strings.Fields(can), need) {
 			return false
 		}

@@ -3,6 +3,7 @@ package tenon
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -159,7 +160,7 @@ func (v lazyTools) meant(name string) tool.ID {
 // refuse says why a call of mcp_execute_tool could not be turned into another.
 func (v lazyTools) refuse(r *call.Request) *tool.Error {
 	w, err := lazy.ParseExecute(r.Call.Arguments)
-	switch e, ok := err.(*tool.Error); {
+	switch e, ok := errors.AsType[*tool.Error](err); {
 	case ok:
 		return e
 	case v.isExecute(v.meant(w.Tool)):

@@ -11,7 +11,7 @@ import (
 // paramHeaders returns the arguments of a tool that go along as headers.
 func (p *pool) paramHeaders(t *tool.Tool) []era.ParamHeader {
 	if known, ok := p.headers.Load(t); ok {
-		return known.([]era.ParamHeader)
+		return known.([]era.ParamHeader) //nolint:forcetypeassert // there is nothing else in it
 	}
 	found, err := era.ParamHeaders(t.Schema)
 	if err != nil {

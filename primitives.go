@@ -3,6 +3,7 @@ package tenon
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
@@ -80,12 +81,8 @@ func (s *scoped) resource(ctx context.Context, uri string) (offer.At, *jsonrpc.E
 	if at, ok := all.Find(uri); ok {
 		return at, nil
 	}
-	if at, ok := offer.Unwrap(uri); ok {
-		for _, name := range servers {
-			if name == at.Server {
-				return at, nil
-			}
-		}
+	if at, ok := offer.Unwrap(uri); ok && slices.Contains(servers, at.Server) {
+		return at, nil
 	}
 	templates := s.primitives.All(ctx, offer.Templates, servers)
 	if at, ok := templates.Match(uri); ok {

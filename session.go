@@ -11,8 +11,8 @@ import (
 	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/relay"
-	"github.com/tenon-mcp/tenon/internal/stops"
 	"github.com/tenon-mcp/tenon/internal/skills"
+	"github.com/tenon-mcp/tenon/internal/stops"
 	"github.com/tenon-mcp/tenon/internal/upstream"
 	"github.com/tenon-mcp/tenon/tool"
 )

@@ -18,9 +18,9 @@ type EventKind string
 const (
 	ToolsChanged  EventKind = "tools_changed"  // a server's tools are others than before
 	ServerChanged EventKind = "server_changed" // a server's state
-	// The lists of what a server has beside its tools.
-	PromptsChanged   EventKind = "prompts_changed"
-	ResourcesChanged EventKind = "resources_changed"
+
+	PromptsChanged   EventKind = "prompts_changed"   // a server's prompts
+	ResourcesChanged EventKind = "resources_changed" // a server's resources, or their templates
 )
 
 // Watch returns the events from now on; the channel is closed when ctx ends or

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -192,7 +193,7 @@ func TestWhoMayUseMCP(t *testing.T) {
 			} {
 				header := r.header
 				if c.authorization != "" {
-					header = append(header[:len(header):len(header)], "Authorization", c.authorization)
+					header = append(slices.Clip(header), "Authorization", c.authorization)
 				}
 				status, answer, h := post(t, c.url, r.body, header...)
 				if status != c.want {

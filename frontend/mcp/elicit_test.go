@@ -94,8 +94,11 @@ func TestElicitation(t *testing.T) {
 				failed bool
 				text   string
 			}{
-				{false, "approved by the person at the client"}, {true, "denied by the person at the client"},
-				{true, "denied"}, {true, "dismissed"}, {false, ": because"},
+				{false, "approved by the person at the client"},
+				{true, "denied by the person at the client"},
+				{true, "denied"},
+				{true, "dismissed"},
+				{false, ": because"},
 			} {
 				if got, failed := remove(t, cs, "/a"); failed != want.failed || !strings.Contains(got, want.text) {
 					t.Errorf("%d: %v %s", i, failed, got)
@@ -165,11 +168,10 @@ func TestSomebodyElseIsFirst(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		<-shown
-		for a := range told {
+		if a, ok := <-told; ok {
 			if _, err := gw.Approvals().Decide(t.Context(), a.ID, tool.Verdict{Approved: true, By: "bert"}); err != nil {
 				t.Error(err)
 			}
-			return
 		}
 	})
 	if got, failed := remove(t, cs, "/a"); failed || removed.Load() != 1 || !strings.Contains(got, "approved by bert") {
@@ -186,7 +188,8 @@ func callModern(t *testing.T, url, args, more string) (result struct {
 	RequestState  string
 	IsError       bool
 	Content       []struct{ Text string }
-}, failure string) {
+}, failure string,
+) {
 	t.Helper()
 	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"go__remove","arguments":` + args + more +
 		`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}}}`

@@ -33,12 +33,12 @@ type fronts struct {
 	closed bool
 }
 
-func (f *fronts) of(at scope, make func() *wire.Server) *wire.Server {
+func (f *fronts) of(at scope, open func() *wire.Server) *wire.Server {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	front := f.all[at]
 	if front == nil && !f.closed {
-		front = make()
+		front = open()
 		if f.all == nil {
 			f.all = map[scope]*wire.Server{}
 		}

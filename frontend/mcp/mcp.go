@@ -140,6 +140,7 @@ func listChanged(kind tenon.EventKind) string {
 		return "notifications/prompts/list_changed"
 	case tenon.ResourcesChanged:
 		return "notifications/resources/list_changed"
+	case tenon.ServerChanged:
 	}
 	return ""
 }

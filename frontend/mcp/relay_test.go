@@ -479,7 +479,7 @@ func TestOneServerIsWhatItIs(t *testing.T) {
 	}
 	url := gateway(t, "", newUpstream(t, "one", legacyOnly))
 	for _, path := range []string{"/mcp/s/nobody", "/mcp/s/", "/mcp/k/nothing"} {
-		res, err := http.Post(url+path, "application/json", strings.NewReader("{}")) //nolint:noctx // it is answered at once
+		res, err := http.Post(url+path, "application/json", strings.NewReader("{}"))
 		if err != nil {
 			t.Fatal(err)
 		}

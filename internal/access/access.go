@@ -229,7 +229,7 @@ func bearer(r *http.Request) (token string, sent bool, wrong string) {
 // refuse counts and logs the refusal of a credential. One who tries many is told
 // to wait: that keeps the log readable; guessing 256 bits is hopeless anyway.
 func (a *Access) refuse(r *http.Request, s *settings, refusal *Refusal) *Refusal {
-	refusal.challenge(r, s)
+	_ = refusal.challenge(r, s) // it is the same one
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		host = r.RemoteAddr

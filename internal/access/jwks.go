@@ -245,7 +245,7 @@ func (k *keySet) verify(ctx context.Context, token string) ([]byte, error) {
 	for i, a := range k.algorithms {
 		algorithms[i] = jose.SignatureAlgorithm(a)
 	}
-	jws, err := jose.ParseSigned(token, algorithms)
+	jws, err := jose.ParseSignedCompact(token, algorithms)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -543,7 +544,8 @@ func TestMetadata(t *testing.T) {
 		}
 		_, err := a.Caller(r)
 		h := http.Header{}
-		err.(*access.Refusal).Tell(h)
+		refusal, _ := errors.AsType[*access.Refusal](err)
+		refusal.Tell(h)
 		if challenge := h.Get("WWW-Authenticate"); !strings.Contains(challenge, `resource_metadata="`+c.at+`"`) {
 			t.Errorf("challenge %s", challenge)
 		}

@@ -102,7 +102,7 @@ func (l *Lab) find(ctx context.Context) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("Node.js 22 is %w: there is no build of it for %s/%s, and none on the path", ErrMissing, runtime.GOOS, runtime.GOARCH)
+	return fmt.Errorf("version 22 of Node.js is %w: there is no build of it for %s/%s, and none on the path", ErrMissing, runtime.GOOS, runtime.GOARCH)
 }
 
 // build builds pkg and sets path to the program.

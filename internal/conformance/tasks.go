@@ -35,7 +35,6 @@ type task struct {
 	created, updated time.Time
 	result, failure  any
 	pending          map[string]any
-	answers          map[string]any
 	cancel           context.CancelFunc
 	resume           chan struct{} // closed when nothing is pending
 }

@@ -258,7 +258,7 @@ func (c *conn) serve(conn context.Context, h *head) bool {
 // handle runs the handler, and reports whether it has returned.
 func (c *conn) handle(w *response, r *http.Request) (done bool) {
 	defer func() {
-		if err := recover(); err != nil && err != http.ErrAbortHandler {
+		if err := recover(); err != nil && err != http.ErrAbortHandler { //nolint:errorlint // net/http asks for this very value
 			stack := make([]byte, 64<<10)
 			stack = stack[:runtime.Stack(stack, false)]
 			c.s.logf("http: panic serving %v: %v\n%s", r.RemoteAddr, err, stack)

@@ -226,7 +226,11 @@ func members(obj []byte) ([]member, error) {
 		if err != nil {
 			return nil, plain(err)
 		}
-		m := member{key: key.(string)} // nothing else is where a key is
+		name, ok := key.(string)
+		if !ok {
+			return nil, plain(errNoKey)
+		}
+		m := member{key: name}
 		if err := d.Decode(&m.raw); err != nil {
 			return nil, plain(err)
 		}
@@ -248,6 +252,8 @@ func members(obj []byte) ([]member, error) {
 
 // maxMembers bounds the members of an object that are looked at.
 const maxMembers = 1000
+
+var errNoKey = errors.New("a key is missing")
 
 // plain says what is wrong with JSON, to somebody who does not know of Go.
 func plain(err error) error {

@@ -2,6 +2,7 @@ package lazy_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -105,7 +106,7 @@ func TestParseExecute(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := lazy.ParseExecute([]byte(c.in))
 			if c.wrong != "" {
-				e, ok := err.(*tool.Error)
+				e, ok := errors.AsType[*tool.Error](err)
 				if !ok || e.Kind != tool.Invalid || !strings.Contains(e.Text, c.wrong) {
 					t.Errorf("got %v, want %q", err, c.wrong)
 				}

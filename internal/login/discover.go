@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -57,15 +58,17 @@ func challenge(ctx context.Context, c *http.Client, s *Server, version, method, 
 			req.Header.Set(name, value)
 		}
 	}
-	for k, v := range s.Header {
-		req.Header[k] = v
-	}
+	maps.Copy(req.Header, s.Header)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	ctx, cancel := context.WithTimeout(ctx, askBound)
 	defer cancel()
 	// Not through the guard: the operator chose this address.
-	resp, err := c.Transport.(secured).next.RoundTrip(req.WithContext(ctx))
+	way, ok := c.Transport.(secured)
+	if !ok {
+		return nil, errors.New("the client has no guard")
+	}
+	resp, err := way.next.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("the server cannot be reached: %w", bare(err))
 	}

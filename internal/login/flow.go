@@ -108,7 +108,7 @@ func (l *Logins) login(ctx context.Context, s *Server, r *Request) (*Kept, error
 		token, err = f.device(ctx)
 	case Paste:
 		token, err = f.paste(ctx)
-	default:
+	case Browser, Machine:
 		token, err = f.browser(ctx)
 	}
 	if err != nil {

@@ -61,7 +61,7 @@ type sealed struct {
 }
 
 func encode(k *Kept) ([]byte, error) {
-	return json.Marshal(sealed{
+	return json.Marshal(sealed{ //nolint:gosec // it is encrypted before it is written
 		1, k.Server, k.URL, k.Caller, k.Issuer, k.Resource, k.Endpoints, k.Client, k.ClientSecret.Reveal(),
 		k.Access.Reveal(), k.Refresh.Reveal(), k.Scopes, k.Wanted, k.Expires, k.Since,
 	})

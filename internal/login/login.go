@@ -103,7 +103,7 @@ func New(o Options) *Logins {
 		o.Now = time.Now
 	}
 	l := &Logins{o: o, files: files{dir: o.Dir, keyring: o.Keyring}, all: map[place]*holder{}}
-	l.ctx, l.stop = context.WithCancel(context.Background())
+	l.ctx, l.stop = context.WithCancel(context.Background()) //nolint:forbidigo // Close ends it
 	return l
 }
 

@@ -48,7 +48,6 @@ type world struct {
 	*login.Logins
 	clock *clock
 	dir   string
-	log   *bytes.Buffer
 }
 
 func newWorld(t *testing.T, s logintest.Script) *world {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -123,9 +124,7 @@ func authorized(req *http.Request, bearer string) *http.Request {
 	}
 	out := *req
 	out.Header = make(http.Header, len(req.Header)+1)
-	for k, v := range req.Header {
-		out.Header[k] = v
-	}
+	maps.Copy(out.Header, req.Header)
 	delete(out.Header, "Authorization")
 	if bearer != "" {
 		out.Header["Authorization"] = []string{bearer}

@@ -74,7 +74,7 @@ func isSecretName(name string) bool {
 }
 
 // assignment reads the value that is given to a name which says that it is secret:
-// password=…, "api_key": "…", Authorization: Bearer …
+// password=…, "api_key": "…", Authorization: Bearer ….
 func assignment(t *text, at, end int) (span, bool) {
 	end = t.run(end, 24, isURL64)
 	if isURL64(t.at(end)) {

@@ -125,15 +125,8 @@ func (s *core) approvalsBehind(ctx context.Context, tx *sql.Tx, last int64) (kep
 	if err != nil {
 		return nil, err
 	}
-	var at []int64
-	for rows.Next() {
-		var seq int64
-		if err := rows.Scan(&seq); err != nil {
-			return nil, errors.Join(err, rows.Close())
-		}
-		at = append(at, seq)
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+	at, err := numbers(rows)
+	if err != nil {
 		return nil, err
 	}
 	for _, seq := range at {
@@ -188,4 +181,17 @@ func (s *core) lastToLeave(ctx context.Context, tx *sql.Tx, h head, b Bounds) (i
 		return 0, err
 	}
 	return last, nil
+}
+
+// numbers reads rows of one number, and closes them.
+func numbers(rows *sql.Rows) (all []int64, err error) {
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var n int64
+		if err := rows.Scan(&n); err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	return all, rows.Err()
 }

@@ -23,7 +23,11 @@ func (l *link) heeds() []byte {
 	type list struct {
 		Changed bool `json:"listChanged"`
 	}
-	var c struct{ Tools, Prompts, Resources list }
+	var c struct {
+		Tools     list `json:"tools"`
+		Prompts   list `json:"prompts"`
+		Resources list `json:"resources"`
+	}
 	if l.era != era.Modern || json.Unmarshal(l.capabilities, &c) != nil {
 		return nil
 	}
