@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -15,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -103,8 +105,8 @@ type Fixture struct {
 
 // Close ends it.
 func (f *Fixture) Close() {
-	for i := len(f.close) - 1; i >= 0; i-- {
-		f.close[i]()
+	for _, end := range slices.Backward(f.close) {
+		end()
 	}
 }
 
@@ -259,9 +261,7 @@ func (l *Lab) Gateway(ctx context.Context, servers map[string]any, settings ...m
 		"policy": map[string]any{"block_high_risk": false},
 	}
 	for _, s := range settings {
-		for key, value := range s {
-			config[key] = value
-		}
+		maps.Copy(config, s)
 	}
 	text, err := json.Marshal(config)
 	if err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -299,9 +300,7 @@ func (t *task) object() object {
 		o["error"] = t.failure
 	case "input_required":
 		open := object{}
-		for name, q := range t.pending {
-			open[name] = q
-		}
+		maps.Copy(open, t.pending)
 		o["inputRequests"] = open
 	}
 	return o
