@@ -102,15 +102,15 @@ func (l *Logins) login(ctx context.Context, s *Server, r *Request) (*Kept, error
 		Scopes:    asked(where, before),
 	}
 	f := &flowing{l: l, c: c, s: s, r: r, at: where, before: before, k: k}
-	var token *oauth2.Token
+	run := f.browser
 	switch flow {
 	case Device:
-		token, err = f.device(ctx)
+		run = f.device
 	case Paste:
-		token, err = f.paste(ctx)
+		run = f.paste
 	case Browser, Machine:
-		token, err = f.browser(ctx)
 	}
+	token, err := run(ctx)
 	if err != nil {
 		return nil, err
 	}
