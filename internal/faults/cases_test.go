@@ -135,7 +135,7 @@ var faults = []faultCase{
 	{name: "no answer", args: kind("no answer"), on: onStream, want: unknown},
 	{name: "lost session", args: kind("lost session"), on: onHTTP, want: fine, once: true},
 	{name: "429", args: kind("429"), on: onHTTP, want: want{kind: tool.Unavailable, text: "did not carry out"}},
-	{name: "401", args: kind("401"), on: onHTTP, want: want{kind: tool.Unavailable, text: "the token has expired. The server did not carry out the call"}},
+	{name: "401", args: kind("401"), on: onHTTP, want: want{kind: tool.Unavailable, text: "wants a login (the token has expired); the operator logs in with: tenon login 401"}},
 	{name: "500", args: kind("500"), on: onHTTP, want: lost("500 Internal Server Error")},
 	{name: "503", args: kind("503"), on: onHTTP, want: lost("503 Service Unavailable")},
 	{name: "redirect loop", args: kind("redirect loop"), on: onHTTP, want: want{kind: tool.Unavailable, text: "redirects in a circle"}},

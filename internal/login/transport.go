@@ -400,7 +400,7 @@ func (h *holder) refused(ctx context.Context, resp *http.Response, bearer string
 	case done == nil && failed != nil:
 		return "", failed
 	case done == nil && bearer == "":
-		return "", h.needed("wants a login")
+		return "", h.needed("wants a login" + described(cs))
 	case done == nil:
 		return "", h.needed("refuses its login")
 	}
@@ -409,6 +409,14 @@ func (h *holder) refused(ctx context.Context, resp *http.Response, bearer string
 		err = h.needed("refuses its login")
 	}
 	return next, err
+}
+
+// described returns why a server wants a login, as it says itself.
+func described(cs []oauthex.Challenge) string {
+	if text := param(cs, "error_description"); text != "" {
+		return " (" + clip(text) + ")"
+	}
+	return ""
 }
 
 // forbidden deals with a token that allows too little. The lock is held, and released.

@@ -114,7 +114,7 @@ var httpFaults = map[string]func(w http.ResponseWriter, req *http.Request, h *ho
 		http.Error(w, "slower, please", http.StatusTooManyRequests)
 	},
 	"401": func(w http.ResponseWriter, _ *http.Request, _ *host, _ badCall) {
-		w.Header().Set("WWW-Authenticate", "Bearer")
+		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", error_description="the token has expired"`)
 		http.Error(w, "the token has expired", http.StatusUnauthorized)
 	},
 	"500": func(w http.ResponseWriter, _ *http.Request, _ *host, _ badCall) {
