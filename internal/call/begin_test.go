@@ -51,7 +51,11 @@ func TestBegin(t *testing.T) {
 		do, _ := run(tool.Meta{ReadOnly: true}, begin)
 		return testing.AllocsPerRun(200, do)
 	}
-	if without, with := allocs(nil), allocs(note); with > without {
-		t.Errorf("a read costs %v allocations, and without the record %v", with, without)
+	var without, with float64
+	for range 5 { // what else runs may allocate once in a while
+		if without, with = allocs(nil), allocs(note); with <= without {
+			return
+		}
 	}
+	t.Errorf("a read costs %v allocations, and without the record %v", with, without)
 }

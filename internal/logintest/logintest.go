@@ -85,7 +85,8 @@ func New(s Script) *Double {
 	mux.HandleFunc("POST /as/token", d.token)
 	mux.HandleFunc("POST /as/revoke", d.revoke)
 	mux.HandleFunc("/mcp", d.tools)
-	d.http = httptest.NewServer(mux)
+	d.http = httptest.NewUnstartedServer(mux)
+	d.http.Start() // not before it can be seen by who is asked
 	return d
 }
 
