@@ -47,7 +47,9 @@ func processDetail(ctx context.Context, in processInput) (string, error) {
 			return "", gone
 		}
 	}
-	if running, err := p.IsRunningWithContext(ctx); err == nil && !running {
+	// Not IsRunning: that compares the time of the start, which moves by a second with
+	// the system's idea of when it was booted.
+	if exists, err := process.PidExistsWithContext(ctx, in.PID); err == nil && !exists {
 		return "", gone
 	}
 	var b strings.Builder
