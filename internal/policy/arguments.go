@@ -14,6 +14,7 @@ import (
 // The limits of arguments that are judged. Beyond them nothing is understood.
 const (
 	maxArguments = 16 << 20 // bytes
+	maxValues    = 200_000  // objects and lists take far more memory than their text
 	maxDepth     = 64
 )
 
@@ -71,6 +72,8 @@ type reader struct {
 	a    *arguments
 	text []byte
 	at   int
+
+	values int
 }
 
 // skip goes to the next byte that is no space, and returns it.
@@ -84,6 +87,10 @@ func (r *reader) skip() byte {
 func (r *reader) value(depth int) any {
 	if depth > maxDepth {
 		r.a.doubt = fmt.Sprintf("the arguments are nested deeper than %d", maxDepth)
+		return nil
+	}
+	if r.values++; r.values > maxValues {
+		r.a.doubt = fmt.Sprintf("the arguments hold more than %d values", maxValues)
 		return nil
 	}
 	switch c := r.skip(); c {

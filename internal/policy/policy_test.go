@@ -3,6 +3,7 @@ package policy_test
 import (
 	"encoding/json"
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -479,4 +480,31 @@ func TestSideBySide(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// TestArgumentsFullOfNothing: arguments that hold more than can be judged are refused,
+// and cost no more than a part of them.
+func TestArgumentsFullOfNothing(t *testing.T) {
+	p, err := policy.New(policy.Options{
+		AllowNotification: true,
+		Parameters:        []policy.Parameter{{Tool: tool.ID{Server: "s", Name: "t"}, Argument: "path", Globs: []string{"/data/*"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pr, err := p.Profile(policy.Subject{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := json.RawMessage(`{"path":"/data/x","list":[` + strings.Repeat(`{},`, 1_000_000) + `{}]}`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	d := pr.Decide(&tool.Tool{ID: tool.ID{Server: "s", Name: "t"}, Meta: tool.Meta{Registered: true}}, args, policy.Facts{})
+	runtime.ReadMemStats(&after)
+	if d.Behavior != tool.Deny || d.ReasonType != policy.RuleParam {
+		t.Errorf("%+v", d)
+	}
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 100<<20 {
+		t.Errorf("it cost %d bytes", grown)
+	}
 }
