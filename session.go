@@ -330,7 +330,7 @@ func (s Window) About(ctx context.Context, o Viewer) (About, error) {
 		return About{}, err
 	}
 	a, err := upstream.Meet(ctx, m.server)
-	return About{a.Raw, a.Era == era.Modern}, err
+	return About{s.g.hidden(a.Raw), a.Era == era.Modern}, err
 }
 
 // Instructions are what a server says of itself to models.
@@ -347,6 +347,9 @@ func (s Window) Instructions(o Viewer) []Instructions {
 	var out []Instructions
 	for _, name := range sees.reachable() {
 		if text := v.byName[name].server.About().Instructions; text != "" {
+			if v.cfg.Policy.Redact.Results {
+				text = s.g.secrets.Text(text)
+			}
 			out = append(out, Instructions{name, text})
 		}
 	}
