@@ -17,6 +17,8 @@ import (
 
 	"filippo.io/age"
 	"github.com/zalando/go-keyring"
+
+	"github.com/tenon-mcp/tenon/internal/flock"
 )
 
 const (
@@ -199,7 +201,7 @@ func (f *files) lock(ctx context.Context, at place) (unlock func(), err error) {
 	defer cancel()
 	ticks := time.NewTicker(lockEvery)
 	defer ticks.Stop()
-	for !tryLock(file) {
+	for !flock.Try(file) {
 		select {
 		case <-ticks.C:
 		case <-ctx.Done():

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/tenon-mcp/tenon/internal/flock"
 )
 
 // Each store has a folder base/NAME and, beside it, a file base/NAME.lock that it
@@ -83,7 +85,7 @@ func hold(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	locked := tryLock(f)
+	locked := flock.Try(f)
 	ours, err1 := f.Stat()
 	there, err2 := os.Stat(path)
 	if locked && err1 == nil && err2 == nil && os.SameFile(ours, there) {
@@ -141,7 +143,7 @@ func (d *dir) cleanOne(path string, locked bool) error {
 	case err != nil:
 		return err
 	}
-	if !tryLock(lock) {
+	if !flock.Try(lock) {
 		return lock.Close() // its owner lives
 	}
 	if err := os.RemoveAll(path); err != nil {
