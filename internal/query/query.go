@@ -25,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"runtime/metrics"
 	"sync"
 	"time"
@@ -219,6 +220,9 @@ func clipped(s string) string {
 // What is wrong it writes to stderr. Where its heap grows too large it calls exit,
 // which must end the process.
 func Serve(ctx context.Context, in io.Reader, out, stderr io.Writer, exit func(status int)) int {
+	// Who watches must have its turn while a function of the language does nothing
+	// but copy, which the scheduler cannot interrupt: not with one processor.
+	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
 	var watching sync.WaitGroup
 	ctx, cancel := context.WithCancel(ctx)
 	watching.Go(func() {
