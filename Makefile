@@ -26,16 +26,20 @@ build: ## Build the binary for this machine into dist/
 npm: ## Install the npm tool servers that tests run against
 	@tools/npm.sh
 
-.PHONY: postgres
-postgres: ## Install the PostgreSQL server that tests start for themselves
-	@tools/postgres.sh
+.PHONY: debian
+debian: ## Install the programs of Debian that tests start for themselves
+	@tools/debian.sh
 
 .PHONY: test
 test: $(BIN)/gotestsum ## Run all tests with the race detector; PKG= picks packages
 	@tools/npm.sh || [ $$? = 3 ]
 	@tools/npm.sh conformance || [ $$? = 3 ]
-	@tools/postgres.sh || [ $$? = 3 ]
+	@tools/debian.sh || [ $$? = 3 ]
 	@GO="$(GO)" tools/test.sh $(PKG)
+
+.PHONY: long
+long: ## Run the tests that take too long for every day: sizes, soaks; PKG= picks packages
+	@TENON_TEST_LONG=1 $(GO) test -count=1 -timeout=60m $(PKG)
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run the linters

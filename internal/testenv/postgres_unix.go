@@ -50,7 +50,7 @@ func KeepPostgres(tb testing.TB) *Postgres {
 	tb.Helper()
 	bin, err := postgresBin()
 	if err != nil {
-		missing(tb, "PostgreSQL is not installed (make postgres): "+err.Error())
+		missing(tb, "PostgreSQL is not installed (make debian): "+err.Error())
 	}
 	dir, err := passable()
 	if err != nil {

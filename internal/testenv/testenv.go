@@ -1,6 +1,6 @@
 // Package testenv finds what tests need beside the code: the root of the
-// repository, tool servers from npm, and corpora too large to be kept in it.
-// Only tests import it.
+// repository, tool servers from npm, programs from Debian, and corpora too large
+// to be kept in it. Only tests import it.
 //
 // "make test" installs what can be installed. A test that needs one of these
 // things asks for it by name and is skipped, with the reason, where it is
@@ -8,12 +8,13 @@
 //
 //	cmd := exec.Command(testenv.NPM(t, "mcp-server-everything"), "stdio")
 //
-// In CI (CI=true) a missing npm server fails the test, for there a skip would
+// In CI (CI=true) a missing server or program fails the test, for there a skip would
 // hide that the installation broke. A corpus may be missing in CI too.
 package testenv
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -86,6 +87,34 @@ func Corpus(tb testing.TB, elem ...string) string {
 		tb.Fatal(err)
 	}
 	return path
+}
+
+// Program returns the path of a program that a package of Debian brings, such as
+// dockerd. It must stand in testdata/debian/programs, so that make test installs it.
+func Program(tb testing.TB, name string) string {
+	tb.Helper()
+	path, err := exec.LookPath(name)
+	for _, dir := range []string{"/usr/sbin", "/sbin"} { // not in the PATH of everybody
+		if err != nil {
+			path, err = exec.LookPath(filepath.Join(dir, name))
+		}
+	}
+	if err != nil {
+		if runtime.GOOS != "linux" {
+			tb.Skip(name + " is not installed")
+		}
+		missing(tb, name+" is not installed (make debian)")
+	}
+	return path
+}
+
+// Long skips a test that takes too long for every day, unless $TENON_TEST_LONG is 1,
+// as in make long.
+func Long(tb testing.TB) {
+	tb.Helper()
+	if os.Getenv("TENON_TEST_LONG") != "1" {
+		tb.Skip("takes long: make long runs it")
+	}
 }
 
 // missing ends a test that cannot run: in CI as failed, else as skipped.
