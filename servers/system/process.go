@@ -11,6 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/shirou/gopsutil/v4/net"
 	"github.com/shirou/gopsutil/v4/process"
+
+	"github.com/tenon-mcp/tenon/internal/cmdmask"
 )
 
 const processChars = 4000
@@ -79,7 +81,7 @@ func processFields(ctx context.Context, p *process.Process, m *measured) []field
 	exe, err := p.ExeWithContext(ctx)
 	show("Program", plain(exe, 200), err)
 	args, err := p.CmdlineSliceWithContext(ctx)
-	show("Command line", commandLine(name, args), err)
+	show("Command line", cmdmask.Line(name, args), err)
 	user, err := p.UsernameWithContext(ctx)
 	show("Owner", plain(user, 60), err)
 	show("Parent", parent(ctx, p), nil)

@@ -1,9 +1,19 @@
-package system
+// Package cmdmask hides secrets in what people write on command lines, in settings
+// and in lines of text, for answers that show such things to a model.
+//
+//	cmdmask.Line("mysql", []string{"mysql", "-uroot", "-pnot-a-real-key"}) // mysql -uroot -p•••
+//	cmdmask.Text("postgres://u:not-a-real-key@db/x")                       // postgres://u:•••@db/x
+//	cmdmask.Secret("DB_PASSWORD")                                          // true
+//
+// It is used by the bundled servers that show processes, containers and logs.
+package cmdmask
 
 import (
 	"regexp"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 )
 
 // A command line is where people leave passwords, and an answer of a tool goes
@@ -12,7 +22,8 @@ import (
 // option that it follows (-u user:x, mysql -px) and by its own form (sk-…, a JWT,
 // user:x@ in an address). It is better to mask a harmless word than to miss one.
 
-const masked = "•••"
+// Masked stands in place of a secret.
+const Masked = "•••"
 
 // secretName matches the end of the name of a setting that holds a secret.
 const secretName = `(?:pass(?:word|wd|phrase|code)?|pwd|secret(?:s)?|token(?:s)?|api[_-]?key|access[_-]?key(?:[_-]?id)?|secret[_-]?key|` +
@@ -61,9 +72,8 @@ var (
 	attached = lazily(`(?i)^(?:mysql|mariadb|mongo|redis-|sshpass|psql|7z|zip|unzip|rar|smbclient|ldap)`)
 )
 
-// commandLine returns the command line of a program as an answer may show it:
-// masked, on one line, and of at most 1200 characters.
-func commandLine(program string, args []string) string {
+// Line returns the command line of a program as an answer may show it: masked, on one line, and of at most 1200 characters.
+func Line(program string, args []string) string {
 	out := make([]string, 0, len(args))
 	for i, a := range args {
 		before := ""
@@ -79,26 +89,26 @@ func commandLine(program string, args []string) string {
 // argument that stands before it.
 func maskArgument(program, before, a string) string {
 	if takesSecret(program, before) && a != "" && !strings.HasPrefix(a, "--") {
-		return masked
+		return Masked
 	}
 	if before == "-u" || before == "--user" || before == "--proxy-user" || before == "-U" {
 		if user, _, ok := strings.Cut(a, ":"); ok && !strings.Contains(a, "://") {
-			return user + ":" + masked
+			return user + ":" + Masked
 		}
 	}
 	if user, _, ok := strings.Cut(a, ":"); ok && strings.HasPrefix(a, "-u") && strings.HasPrefix(program, "curl") {
-		return user + ":" + masked
+		return user + ":" + Masked
 	}
 	if m := whole().FindStringSubmatch(a); m != nil {
-		return m[1] + masked
+		return m[1] + Masked
 	}
 	if attached().MatchString(program) && len(a) > 2 && (strings.HasPrefix(a, "-p") || strings.HasPrefix(a, "-a")) && !strings.HasPrefix(a, "-port") {
-		return a[:2] + masked
+		return a[:2] + Masked
 	}
 	if strings.HasSuffix(before, "c") && strings.HasPrefix(before, "-") && strings.Contains(a, " ") {
-		return maskScript(maskText(a))
+		return maskScript(Text(a))
 	}
-	return maskText(a)
+	return Text(a)
 }
 
 // maskScript returns the text of sh -c with its words masked like arguments: a
@@ -129,16 +139,40 @@ func takesSecret(program, option string) bool {
 	return false
 }
 
-func maskText(s string) string {
-	s = formed().ReplaceAllString(s, masked)
+// Text returns s with what looks like a secret in it masked.
+func Text(s string) string {
+	s = formed().ReplaceAllString(s, Masked)
 	s = userinfo().ReplaceAllStringFunc(s, func(m string) string {
 		g := userinfo().FindStringSubmatch(m)
 		if g[3] == "" { // a token alone, or a user without a password
-			return g[1] + masked + "@"
+			return g[1] + Masked + "@"
 		}
-		return g[1] + g[2] + ":" + masked + "@"
+		return g[1] + g[2] + ":" + Masked + "@"
 	})
-	s = spaced().ReplaceAllString(s, "${1}"+masked)
-	s = scheme().ReplaceAllString(s, "$1 "+masked)
-	return assigned().ReplaceAllString(s, "${1}"+masked)
+	s = spaced().ReplaceAllString(s, "${1}"+Masked)
+	s = scheme().ReplaceAllString(s, "$1 "+Masked)
+	return assigned().ReplaceAllString(s, "${1}"+Masked)
+}
+
+// secretSetting matches a name that is one of a secret's as a whole.
+var secretSetting = lazily(`(?i)^` + settingName + `$`)
+
+// Secret reports whether a setting of that name holds a secret.
+func Secret(name string) bool { return secretSetting().MatchString(name) }
+
+// plain returns s fit for one line of an answer: without control characters, and
+// cut in its middle to at most limit characters.
+func plain(s string, limit int) string {
+	s = strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return '?'
+		}
+		return r
+	}, s)
+	r := []rune(s)
+	if len(r) <= limit {
+		return s
+	}
+	tail := limit / 2
+	return string(r[:limit-tail-1]) + "…" + string(r[len(r)-tail:])
 }

@@ -1,12 +1,10 @@
-package system_test
+package cmdmask_test
 
 import (
-	"os"
 	"strings"
 	"testing"
-	"testing/fstest"
 
-	"github.com/tenon-mcp/tenon/servers/system"
+	"github.com/tenon-mcp/tenon/internal/cmdmask"
 )
 
 // TestCommandLineIsMasked gives each command line a secret that holds the word
@@ -61,7 +59,7 @@ func TestCommandLineIsMasked(t *testing.T) {
 		if head, last, ok := strings.Cut(tt.line, "|"); ok {
 			args = append(strings.Split(head, " "), last)
 		}
-		got := system.CommandLine(args[0], args)
+		got := cmdmask.Line(args[0], args)
 		if got != tt.want {
 			t.Errorf("%s\ngot  %s\nwant %s", tt.line, got, tt.want)
 		}
@@ -72,7 +70,7 @@ func TestCommandLineIsMasked(t *testing.T) {
 }
 
 func TestCommandLineIsBoundedAndPlain(t *testing.T) {
-	got := system.CommandLine("x", []string{"x", "\x1b[31mred\n", strings.Repeat("a", 5000)})
+	got := cmdmask.Line("x", []string{"x", "\x1b[31mred\n", strings.Repeat("a", 5000)})
 	if strings.ContainsAny(got, "\x1b\n") || len([]rune(got)) > 1200 {
 		t.Errorf("%d characters: %.100q", len([]rune(got)), got)
 	}
@@ -94,27 +92,9 @@ func FuzzCommandLine(f *testing.F) {
 			if strings.HasPrefix(noise, needle) || strings.Contains(program+other, needle) {
 				return
 			}
-			if got := system.CommandLine(program, args); strings.Contains(got, needle) {
+			if got := cmdmask.Line(program, args); strings.Contains(got, needle) {
 				t.Errorf("%q is shown as %q", args, got)
 			}
 		}
 	})
-}
-
-func TestPressure(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, fstest.MapFS{
-		"cpu": {Data: []byte("some avg10=1.50 avg60=0.20 avg300=0.03 total=12345\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n")},
-		"io":  {Data: []byte("garbage\nsome avg10=9.00\n")},
-	}); err != nil {
-		t.Fatal(err)
-	}
-	got := system.Pressure(dir)
-	mustMatch(t, got, `^\| cpu \| some \| 1\.50 \| 0\.20 \| 0\.03 \|$`, `^\| cpu \| full \| 0\.00 `)
-	if strings.Contains(got, "io |") {
-		t.Errorf("garbage was read:\n%s", got)
-	}
-	if got := system.Pressure(t.TempDir()); !strings.Contains(got, "no pressure stall information") {
-		t.Errorf("got %q", got)
-	}
 }
