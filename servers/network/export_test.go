@@ -21,10 +21,10 @@ func hooked(o Options, h Hooks) (*server, error) {
 		return nil, err
 	}
 	if h.Lookup != nil {
-		s.guard.lookup = h.Lookup
+		s.guard.Lookup = h.Lookup
 	}
 	if h.Dial != nil {
-		s.guard.dial = h.Dial
+		s.guard.Dial = h.Dial
 	}
 	return s, nil
 }
@@ -46,9 +46,6 @@ func HTTPCheck(ctx context.Context, o Options, h Hooks, url string) (string, err
 	}
 	return (&fetcher{s.guard, s.roots}).check(ctx, httpInput{URL: url, TimeoutSec: 5})
 }
-
-// Special says what kind of address a is; "" for one reachable from everywhere.
-func Special(a netip.Addr) string { return special(a) }
 
 // Reversed reads a name of in-addr.arpa or ip6.arpa.
 func Reversed(name string) (netip.Addr, bool) { return reversed(name) }

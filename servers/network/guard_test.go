@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/tenon-mcp/tenon/internal/egress"
 	"github.com/tenon-mcp/tenon/servers/network"
 )
 
@@ -37,17 +38,17 @@ var publicAddresses = []string{
 
 func TestSpecialAddresses(t *testing.T) {
 	for _, s := range refusedAddresses {
-		if network.Special(netip.MustParseAddr(s)) == "" {
+		if egress.Special(netip.MustParseAddr(s)) == "" {
 			t.Errorf("%s is taken for public", s)
 		}
 	}
 	for _, s := range publicAddresses {
-		if why := network.Special(netip.MustParseAddr(s)); why != "" {
+		if why := egress.Special(netip.MustParseAddr(s)); why != "" {
 			t.Errorf("%s is taken for %s", s, why)
 		}
 	}
 	for _, a := range []netip.Addr{{}, netip.MustParseAddr("::ffff:8.8.8.8"), netip.MustParseAddr("2606:4700::1%eth0")} {
-		if network.Special(a) == "" {
+		if egress.Special(a) == "" {
 			t.Errorf("%v is taken for public", a)
 		}
 	}

@@ -17,6 +17,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/egress"
 )
 
 // Bounds on the answers, in characters.
@@ -35,7 +37,7 @@ type httpInput struct {
 
 // A fetcher gets pages over HTTP.
 type fetcher struct {
-	guard *guard
+	guard *egress.Guard
 	roots *x509.CertPool // nil: the system's
 }
 
@@ -284,6 +286,6 @@ func checkURL(u *url.URL) error {
 	case u.Opaque != "" || u.Hostname() == "":
 		return &urlError{"the URL has no host. Give one such as https://example.com/"}
 	}
-	_, err := parseHost(u.Hostname())
+	_, err := egress.ParseHost(u.Hostname())
 	return err
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/miekg/dns"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/egress"
 )
 
 const lookupChars = 1500
@@ -42,7 +44,7 @@ func (s *server) lookup(ctx context.Context, in lookupInput) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("record_type %q is not offered. Use one of A, AAAA, MX, TXT, NS, CNAME, SOA, SRV, CAA, PTR", show(in.RecordType))
 	}
-	h, err := parseHost(in.Domain)
+	h, err := egress.ParseHost(in.Domain)
 	if err != nil {
 		return "", err
 	}
@@ -56,55 +58,55 @@ func (s *server) lookup(ctx context.Context, in lookupInput) (string, error) {
 	}
 	m, err := s.dns.ask(ctx, name, qtype)
 	if err != nil {
-		return "", &lookupError{name, err}
+		return "", egress.NewLookupError(name, err)
 	}
-	return records(h.name, kind, recordLines(m, qtype), time.Since(start)), nil
+	return records(h.Name, kind, recordLines(m, qtype), time.Since(start)), nil
 }
 
-func (s *server) lookupAddresses(ctx context.Context, h host, qtype uint16, start time.Time) (string, error) {
-	if h.addr.IsValid() {
-		return "", fmt.Errorf("%s is an address already. For its name use record_type PTR", h.name)
+func (s *server) lookupAddresses(ctx context.Context, h egress.Host, qtype uint16, start time.Time) (string, error) {
+	if h.Addr.IsValid() {
+		return "", fmt.Errorf("%s is an address already. For its name use record_type PTR", h.Name)
 	}
-	t, err := s.guard.resolve(ctx, h.name, 0)
+	t, err := s.guard.Resolve(ctx, h.Name, 0)
 	if err != nil {
 		return "", err
 	}
 	elapsed := time.Since(start)
 	var lines []string
-	slices.SortFunc(t.addrs, netip.Addr.Compare)
-	for _, a := range slices.Compact(t.addrs) {
+	slices.SortFunc(t.Addrs, netip.Addr.Compare)
+	for _, a := range slices.Compact(t.Addrs) {
 		if a.Is4() == (qtype == dns.TypeA) {
 			lines = append(lines, a.String())
 		}
 	}
-	return records(h.name, dns.TypeToString[qtype], lines, elapsed), nil
+	return records(h.Name, dns.TypeToString[qtype], lines, elapsed), nil
 }
 
 // question returns the name to ask for, if it may be asked for: the other records
 // of an internal name tell about the inside too. A name without addresses leads
 // nowhere and may.
-func (s *server) question(ctx context.Context, h host, qtype uint16) (string, error) {
-	if h.addr.IsValid() {
+func (s *server) question(ctx context.Context, h egress.Host, qtype uint16) (string, error) {
+	if h.Addr.IsValid() {
 		if qtype != dns.TypePTR {
-			return "", fmt.Errorf("%s is an address and has PTR records only", h.name)
+			return "", fmt.Errorf("%s is an address and has PTR records only", h.Name)
 		}
-		if _, err := s.guard.resolve(ctx, h.name, 0); err != nil {
+		if _, err := s.guard.Resolve(ctx, h.Name, 0); err != nil {
 			return "", err
 		}
-		return dns.ReverseAddr(h.name)
+		return dns.ReverseAddr(h.Name)
 	}
-	if a, ok := reversed(h.name); ok {
-		if _, err := s.guard.resolve(ctx, a.String(), 0); err != nil {
+	if a, ok := reversed(h.Name); ok {
+		if _, err := s.guard.Resolve(ctx, a.String(), 0); err != nil {
 			return "", err
 		}
-		return h.name, nil
+		return h.Name, nil
 	}
-	if _, err := s.guard.resolve(ctx, h.name, 0); err != nil {
-		if r, ok := errors.AsType[*refusal](err); ok {
+	if _, err := s.guard.Resolve(ctx, h.Name, 0); err != nil {
+		if r, ok := errors.AsType[*egress.Refusal](err); ok {
 			return "", r
 		}
 	}
-	return h.name, nil
+	return h.Name, nil
 }
 
 func recordLines(m *dns.Msg, qtype uint16) []string {

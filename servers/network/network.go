@@ -4,7 +4,7 @@
 //	srv, err := network.New(network.Options{Allow: []string{"10.20.0.0/16", "db.internal:5432"}})
 //
 // A model names the hosts, so every tool reaches them through one guard
-// (guard.go), which lets only public addresses through and what the operator
+// (internal/egress), which lets only public addresses through and what the operator
 // opened with the option allow. No tool reads a proxy from the environment: a
 // proxy would resolve the name again, where the guard cannot see.
 //
@@ -19,7 +19,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -27,6 +26,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/egress"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -42,7 +42,7 @@ type Options struct {
 }
 
 type server struct {
-	guard *guard
+	guard *egress.Guard
 	dns   *resolver
 	roots *x509.CertPool // nil: the system's
 	whois string         // host:port
@@ -60,14 +60,12 @@ func New(o Options) (*mcp.Server, error) {
 
 func newServer(o Options) (*server, error) {
 	s := &server{dns: &resolver{}, whois: "whois.iana.org:43"}
-	s.guard = &guard{lookup: s.dns.addresses, dial: (&net.Dialer{}).DialContext}
-	for _, e := range o.Allow {
-		opened, err := parseOpening(e)
-		if err != nil {
-			return nil, fmt.Errorf("option allow: %q: %w", e, err)
-		}
-		s.guard.allow = append(s.guard.allow, opened)
+	g, err := egress.NewGuard("network", o.Allow)
+	if err != nil {
+		return nil, err
 	}
+	g.Lookup = s.dns.addresses
+	s.guard = g
 	if o.Resolver != "" {
 		at, err := nameServer(o.Resolver)
 		if err != nil {
@@ -76,9 +74,9 @@ func newServer(o Options) (*server, error) {
 		s.dns.server = at
 	}
 	if o.WhoisServer != "" {
-		h, port, err := splitPort(o.WhoisServer)
+		h, port, err := egress.SplitPort(o.WhoisServer)
 		if err == nil {
-			_, err = parseHost(h)
+			_, err = egress.ParseHost(h)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("option whois_server: %w", err)

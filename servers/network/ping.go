@@ -13,6 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	probing "github.com/prometheus-community/pro-bing"
+
+	"github.com/tenon-mcp/tenon/internal/egress"
 )
 
 const pingChars = 2500
@@ -35,7 +37,7 @@ func (s *server) addPing(srv *mcp.Server) {
 
 func (s *server) ping(ctx context.Context, in pingInput) (string, error) {
 	count := clamp(in.Count, 1, 10)
-	t, err := s.guard.resolve(ctx, in.Host, 0)
+	t, err := s.guard.Resolve(ctx, in.Host, 0)
 	if err != nil {
 		return "", err
 	}
@@ -49,14 +51,14 @@ func (s *server) ping(ctx context.Context, in pingInput) (string, error) {
 	case isPermission(err):
 		return "", errors.New(mayNotPing("ping_host"))
 	case err != nil:
-		return "", fmt.Errorf("ping %s: %s. check_port may tell more", t.name, plain(err.Error(), 200))
+		return "", fmt.Errorf("ping %s: %s. check_port may tell more", t.Name, plain(err.Error(), 200))
 	}
 	stats := p.Statistics()
 	if stats.PacketsRecv < stats.PacketsSent {
 		lines = append(lines, fmt.Sprintf("%d of %d not answered", stats.PacketsSent-stats.PacketsRecv, stats.PacketsSent))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "## Ping %s (%s)\n\n```\n%s\n", t.name, stats.IPAddr, strings.Join(lines, "\n"))
+	fmt.Fprintf(&b, "## Ping %s (%s)\n\n```\n%s\n", t.Name, stats.IPAddr, strings.Join(lines, "\n"))
 	fmt.Fprintf(&b, "%d sent, %d received, %.0f %% lost\n", stats.PacketsSent, stats.PacketsRecv, stats.PacketLoss)
 	if stats.PacketsRecv > 0 {
 		fmt.Fprintf(&b, "round trip min/avg/max = %s / %s / %s\n", ms(stats.MinRtt), ms(stats.AvgRtt), ms(stats.MaxRtt))
@@ -71,10 +73,10 @@ func (s *server) ping(ctx context.Context, in pingInput) (string, error) {
 // echo sends the packets. Most systems let every program ping by a socket made
 // for that, which some are set up not to give; the raw socket of the privileged is
 // tried then. Windows has the latter only.
-func echo(ctx context.Context, t target, count int, onReply func(*probing.Packet)) (*probing.Pinger, error) {
+func echo(ctx context.Context, t egress.Target, count int, onReply func(*probing.Packet)) (*probing.Pinger, error) {
 	run := func(privileged bool) (*probing.Pinger, error) {
 		p := probing.New("")
-		p.SetIPAddr(&net.IPAddr{IP: t.addrs[0].AsSlice()}) // checked: nothing is resolved again
+		p.SetIPAddr(&net.IPAddr{IP: t.Addrs[0].AsSlice()}) // checked: nothing is resolved again
 		p.SetLogger(probing.NoopLogger{})
 		p.SetPrivileged(privileged)
 		p.Count, p.Timeout = count, time.Duration(count)*time.Second+pingWait

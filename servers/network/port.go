@@ -46,15 +46,15 @@ func (s *server) checkPort(ctx context.Context, in portInput) (string, portOutpu
 		return "", portOutput{}, err
 	}
 	limit := seconds(in.TimeoutSec, 0.5, 10)
-	t, err := s.guard.resolve(ctx, in.Host, in.Port)
+	t, err := s.guard.Resolve(ctx, in.Host, in.Port)
 	if err != nil {
 		return "", portOutput{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	at := net.JoinHostPort(t.name, strconv.Itoa(in.Port))
+	at := net.JoinHostPort(t.Name, strconv.Itoa(in.Port))
 	start := time.Now()
-	conn, err := s.guard.connect(ctx, "tcp", t, uint16(in.Port))
+	conn, err := s.guard.Connect(ctx, "tcp", t, uint16(in.Port))
 	elapsed := time.Since(start)
 	out := portOutput{ElapsedMS: float64(elapsed.Microseconds()) / 1000}
 	switch {

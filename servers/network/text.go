@@ -6,38 +6,20 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"strings"
 	"syscall"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/tenon-mcp/tenon/internal/egress"
 )
 
-// plain returns foreign text fit for one line of an answer: without control
-// characters, and cut to at most limit characters.
-func plain(s string, limit int) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\r' || r == '\t':
-			return ' '
-		case r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
-			return '?'
-		}
-		return r
-	}, s)
-	return cut(s, limit)
-}
+// plain returns foreign text fit for one line of an answer.
+func plain(s string, limit int) string { return egress.Plain(s, limit) }
 
 // show returns a short foreign text for an error.
 func show(s string) string { return plain(s, 120) }
 
 // cut shortens s to at most limit characters.
-func cut(s string, limit int) string {
-	if r := []rune(s); len(r) > limit {
-		return string(r[:limit-1]) + "…"
-	}
-	return s
-}
+func cut(s string, limit int) string { return egress.Cut(s, limit) }
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }
 
@@ -50,21 +32,21 @@ func seconds(n, low, high float64) time.Duration {
 
 // said reports whether err is one of the guard's own, whose text is an answer.
 func said(err error) bool {
-	var r *refusal
-	var h *hostError
-	var l *lookupError
+	var r *egress.Refusal
+	var h *egress.HostError
+	var l *egress.LookupError
 	return errors.As(err, &r) || errors.As(err, &h) || errors.As(err, &l)
 }
 
 // unwrapSaid returns the guard's own error out of what a client wrapped around it.
 func unwrapSaid(err error) error {
-	if r, ok := errors.AsType[*refusal](err); ok {
+	if r, ok := errors.AsType[*egress.Refusal](err); ok {
 		return r
 	}
-	if h, ok := errors.AsType[*hostError](err); ok {
+	if h, ok := errors.AsType[*egress.HostError](err); ok {
 		return h
 	}
-	if l, ok := errors.AsType[*lookupError](err); ok {
+	if l, ok := errors.AsType[*egress.LookupError](err); ok {
 		return l
 	}
 	return err

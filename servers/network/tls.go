@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/egress"
 )
 
 const tlsChars = 4000
@@ -38,7 +40,7 @@ type tlsOutput struct {
 
 // An inspector looks at the certificates of hosts.
 type inspector struct {
-	guard *guard
+	guard *egress.Guard
 	roots *x509.CertPool // nil: the system's
 }
 
@@ -61,13 +63,13 @@ func (c *inspector) check(ctx context.Context, in tlsInput) (string, tlsOutput, 
 	if err := checkPortNumber(in.Port); err != nil {
 		return "", tlsOutput{}, err
 	}
-	h, err := parseHost(in.Host)
+	h, err := egress.ParseHost(in.Host)
 	if err != nil {
 		return "", tlsOutput{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, tlsTime)
 	defer cancel()
-	at := net.JoinHostPort(h.name, strconv.Itoa(in.Port))
+	at := net.JoinHostPort(h.Name, strconv.Itoa(in.Port))
 	start := time.Now()
 	state, err := c.handshake(ctx, h, at)
 	if err != nil {
@@ -80,14 +82,14 @@ func (c *inspector) check(ctx context.Context, in tlsInput) (string, tlsOutput, 
 
 // handshake connects and returns what was agreed. It takes any certificate, since
 // a bad one is to be shown; judge tells whether it is good.
-func (c *inspector) handshake(ctx context.Context, h host, at string) (tls.ConnectionState, error) {
+func (c *inspector) handshake(ctx context.Context, h egress.Host, at string) (tls.ConnectionState, error) {
 	raw, err := c.guard.DialContext(ctx, "tcp", at)
 	if err != nil {
 		return tls.ConnectionState{}, err
 	}
 	defer raw.Close()
 	config := &tls.Config{
-		ServerName:         h.name,
+		ServerName:         h.Name,
 		NextProtos:         []string{"h2", "http/1.1"},
 		InsecureSkipVerify: true,             //nolint:gosec // looked at, never trusted: no byte is sent over it
 		MinVersion:         tls.VersionTLS10, // an old version is a finding
@@ -116,7 +118,7 @@ func tlsFailure(at string, err error) error {
 }
 
 // judge verifies the certificate for the host.
-func (c *inspector) judge(h host, state tls.ConnectionState) tlsOutput {
+func (c *inspector) judge(h egress.Host, state tls.ConnectionState) tlsOutput {
 	leaf := state.PeerCertificates[0]
 	out := tlsOutput{
 		Valid:   true,
@@ -124,8 +126,8 @@ func (c *inspector) judge(h host, state tls.ConnectionState) tlsOutput {
 		DaysLeft:   int(time.Until(leaf.NotAfter).Hours() / 24),
 		CommonName: plain(leaf.Subject.CommonName, 120), Issuer: plain(leaf.Issuer.String(), 200),
 	}
-	name := h.name
-	if h.addr.IsValid() {
+	name := h.Name
+	if h.Addr.IsValid() {
 		name = "[" + name + "]" // how x509 wants an address
 	}
 	if _, err := leaf.Verify(c.verifyOptions(name, state.PeerCertificates)); err != nil {
@@ -135,7 +137,7 @@ func (c *inspector) judge(h host, state tls.ConnectionState) tlsOutput {
 }
 
 // problem says in a sentence why a certificate does not verify.
-func problem(h host, leaf *x509.Certificate, err error) string {
+func problem(h egress.Host, leaf *x509.Certificate, err error) string {
 	var unknown x509.UnknownAuthorityError
 	var wrongHost x509.HostnameError
 	switch {
@@ -144,7 +146,7 @@ func problem(h host, leaf *x509.Certificate, err error) string {
 	case time.Now().Before(leaf.NotBefore):
 		return "it is not valid yet"
 	case errors.As(err, &wrongHost):
-		return "it is not for " + h.name
+		return "it is not for " + h.Name
 	case errors.As(err, &unknown) && leaf.CheckSignatureFrom(leaf) == nil || errors.As(err, &unknown) && leaf.Issuer.String() == leaf.Subject.String():
 		return "it is self-signed"
 	case errors.As(err, &unknown):

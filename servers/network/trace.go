@@ -17,6 +17,8 @@ import (
 	"golang.org/x/net/icmp"
 	"golang.org/x/net/ipv4"
 	"golang.org/x/net/ipv6"
+
+	"github.com/tenon-mcp/tenon/internal/egress"
 )
 
 const traceChars = 3500
@@ -51,33 +53,33 @@ type reply struct {
 
 func (s *server) traceroute(ctx context.Context, in traceInput) (string, error) {
 	hops := clamp(in.MaxHops, 1, 30)
-	t, err := s.guard.resolve(ctx, in.Host, 0)
+	t, err := s.guard.Resolve(ctx, in.Host, 0)
 	if err != nil {
 		return "", err
 	}
-	tr, err := newTrace(ctx, t.addrs[0], hops)
+	tr, err := newTrace(ctx, t.Addrs[0], hops)
 	if isPermission(err) {
 		return "", errors.New(mayNotPing("traceroute"))
 	}
 	if err != nil {
-		return "", fmt.Errorf("traceroute to %s: %s", t.name, plain(err.Error(), 200))
+		return "", fmt.Errorf("traceroute to %s: %s", t.Name, plain(err.Error(), 200))
 	}
 	if err := tr.run(ctx); err != nil {
-		return "", fmt.Errorf("traceroute to %s: %s. check_port may tell more", t.name, plain(err.Error(), 200))
+		return "", fmt.Errorf("traceroute to %s: %s. check_port may tell more", t.Name, plain(err.Error(), 200))
 	}
 	return s.traceText(t, tr), nil
 }
 
-func (s *server) traceText(t target, tr *trace) string {
+func (s *server) traceText(t egress.Target, tr *trace) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## Traceroute to %s (%s)\n\n```\n", t.name, t.addrs[0])
+	fmt.Fprintf(&b, "## Traceroute to %s (%s)\n\n```\n", t.Name, t.Addrs[0])
 	last := tr.lastHop()
 	for ttl := 1; ttl <= last; ttl++ {
 		r, ok := tr.replies[ttl]
 		switch {
 		case !ok:
 			fmt.Fprintf(&b, "%2d  no answer\n", ttl)
-		case r.from != t.addrs[0] && s.guard.refuses(r.from, "", 0) != "":
+		case r.from != t.Addrs[0] && s.guard.Refuses(r.from, "", 0) != "":
 			fmt.Fprintf(&b, "%2d  (internal router)  %s  %s\n", ttl, ms(r.rtt), r.what)
 		default:
 			fmt.Fprintf(&b, "%2d  %s  %s  %s\n", ttl, r.from, ms(r.rtt), r.what)

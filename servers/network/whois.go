@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/egress"
 )
 
 const whoisChars = 6000
@@ -29,7 +31,7 @@ type whoisInput struct {
 
 // A whois client asks registries.
 type whois struct {
-	guard *guard
+	guard *egress.Guard
 	first string // host:port of the server that is asked first
 }
 
@@ -88,16 +90,16 @@ func (w *whois) query(ctx context.Context, q string) (string, error) {
 	if asNumber.MatchString(q) {
 		return strings.ToUpper(q), nil
 	}
-	h, err := parseHost(q)
+	h, err := egress.ParseHost(q)
 	if err != nil {
 		return "", err
 	}
-	if h.addr.IsValid() || isLocal(h.name) { // no registry knows an internal one, and it is nobody's business
-		if _, err := w.guard.resolve(ctx, h.name, 0); err != nil {
+	if h.Addr.IsValid() || egress.IsLocal(h.Name) { // no registry knows an internal one, and it is nobody's business
+		if _, err := w.guard.Resolve(ctx, h.Name, 0); err != nil {
 			return "", err
 		}
 	}
-	return h.name, nil
+	return h.Name, nil
 }
 
 // askWhois puts the query to one server and returns its answer.
@@ -144,15 +146,15 @@ func (w *whois) referral(answer string) (string, bool) {
 	if m == nil {
 		return "", false
 	}
-	name, port, err := splitPort(m[1])
+	name, port, err := egress.SplitPort(m[1])
 	if err != nil {
 		return "", false
 	}
-	h, err := parseHost(name)
-	if err != nil || port != 0 && port != 43 && !w.guard.names(h, port) {
+	h, err := egress.ParseHost(name)
+	if err != nil || port != 0 && port != 43 && !w.guard.Names(h, port) {
 		return "", false
 	}
-	return whoisAddress(h.name, port), true
+	return whoisAddress(h.Name, port), true
 }
 
 func whoisAddress(name string, port int) string {

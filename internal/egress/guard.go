@@ -1,4 +1,4 @@
-package network
+package egress
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// A guard decides which hosts the tools may reach, and is the only way by which
+// A Guard decides which hosts the tools may reach, and is the only way by which
 // they reach one. A model chooses the hosts, perhaps because a page that it read
 // told it to; what it must not reach through this machine is what only this
 // machine can reach: its own services, its private networks, a cloud's metadata.
@@ -27,52 +27,77 @@ import (
 // Why this is not a library: those that exist check the address when a TCP
 // socket is connected, which is sound, but knows neither the name that was asked
 // for nor pings and DNS answers, and opens no single host and port.
-type guard struct {
+type Guard struct {
+	// Lookup resolves a name, and Dial connects to an address. They are the
+	// system's where a caller sets no others.
+	Lookup func(ctx context.Context, name string) ([]netip.Addr, error)
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
+
+	server string
 	allow  []opening
-	lookup func(ctx context.Context, name string) ([]netip.Addr, error)
-	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// A host is what a model named, once it is known to be well formed.
-type host struct {
-	name string     // lower case, ASCII, without a final dot; an address as netip prints it
-	addr netip.Addr // valid where the host is an address
+// NewGuard returns a guard. Server is the bundled server whose option allow holds
+// the entries, for the texts of refusals; empty where nobody can open anything. An
+// entry is a network, an address or a name, with or without a port: 10.20.0.0/16,
+// 10.1.2.3:443, [fd00::1]:443, db.internal:5432, *.corp.example. The error for one
+// that cannot be read names it.
+func NewGuard(server string, allow []string) (*Guard, error) {
+	g := &Guard{server: server, Dial: (&net.Dialer{}).DialContext, Lookup: func(ctx context.Context, name string) ([]netip.Addr, error) {
+		return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	}}
+	for _, e := range allow {
+		o, err := parseOpening(e)
+		if err != nil {
+			return nil, fmt.Errorf("option allow: %q: %w", e, err)
+		}
+		g.allow = append(g.allow, o)
+	}
+	return g, nil
 }
 
-// A target is a host that may be reached, at these addresses and no others.
-type target struct {
-	host
-	addrs []netip.Addr
+// A Host is what a model named, once it is known to be well formed.
+type Host struct {
+	Name string     // lower case, ASCII, without a final dot; an address as netip prints it
+	Addr netip.Addr // valid where the host is an address
 }
 
-// A refusal is the error for a host that must not be reached.
-type refusal struct {
+// A Target is a host that may be reached, at these addresses and no others.
+type Target struct {
+	Host
+	Addrs []netip.Addr
+}
+
+// A Refusal is the error for a host that must not be reached.
+type Refusal struct {
 	host string // as it was named
 	why  string
 	open string // entry for the option allow that would open it, or empty
+
+	server string // whose option that is, or empty
 }
 
 // Error says what was refused and why, and who can change it.
-func (r *refusal) Error() string {
-	s := fmt.Sprintf("refused: %s %s. This server reaches public addresses only; another spelling of the host will not help.", show(r.host), r.why)
-	if r.open != "" {
-		s += fmt.Sprintf(" If it is meant to be reached, an operator can add %q to the option allow of the server network.", show(r.open))
+func (r *Refusal) Error() string {
+	s := fmt.Sprintf("refused: %s %s. Only public addresses are reached; another spelling of the host will not help.", show(r.host), r.why)
+	if r.open != "" && r.server != "" {
+		s += fmt.Sprintf(" If it is meant to be reached, an operator can add %q to the option allow of the server %s.", show(r.open), r.server)
 	}
 	return s
 }
 
-// A hostError is the error for what is no host at all.
-type hostError struct{ host, why string }
+// A HostError is the error for what is no host at all.
+type HostError struct{ host, why string }
 
 // Error says what is wrong with the host and how to write one.
-func (e *hostError) Error() string {
+func (e *HostError) Error() string {
 	return fmt.Sprintf("%q is no host: %s. Give a name such as example.com, or an address such as 93.184.215.14", show(e.host), e.why)
 }
 
-// parseHost reads the name of a host or an address. There is one spelling of an
+// ParseHost reads the name of a host or an address. There is one spelling of an
 // address: what the resolvers of some systems take for one besides (2130706433,
 // 0177.0.0.1, 0x7f.1, 127.1) is refused, also in full-width digits.
-func parseHost(s string) (host, error) {
+func ParseHost(s string) (Host, error) {
 	s = strings.TrimSpace(s)
 	bare := s
 	if inner, ok := strings.CutPrefix(s, "["); ok && strings.HasSuffix(inner, "]") {
@@ -80,30 +105,30 @@ func parseHost(s string) (host, error) {
 	}
 	switch {
 	case s == "":
-		return host{}, &hostError{s, "it is empty"}
+		return Host{}, &HostError{s, "it is empty"}
 	case len(s) > 255:
-		return host{}, &hostError{s, "it is too long"}
+		return Host{}, &HostError{s, "it is too long"}
 	case strings.HasPrefix(bare, "-"):
-		return host{}, &hostError{s, "it begins with a hyphen"}
+		return Host{}, &HostError{s, "it begins with a hyphen"}
 	case strings.Contains(bare, "%"):
-		return host{}, &hostError{s, "zones and escapes are not taken"}
+		return Host{}, &HostError{s, "zones and escapes are not taken"}
 	case strings.Contains(bare, "://"):
-		return host{}, &hostError{s, "it is a URL"}
+		return Host{}, &HostError{s, "it is a URL"}
 	}
 	if a, err := netip.ParseAddr(bare); err == nil {
 		if a.Is4In6() {
-			return host{}, &refusal{s, "is " + special(a), ""}
+			return Host{}, &Refusal{host: s, why: "is " + Special(a)}
 		}
-		return host{a.String(), a}, nil
+		return Host{a.String(), a}, nil
 	}
 	name, err := asciiName(s)
 	if err != nil {
-		return host{}, &hostError{s, err.Error()}
+		return Host{}, &HostError{s, err.Error()}
 	}
 	if last := name[strings.LastIndexByte(name, '.')+1:]; isNumber(last) {
-		return host{}, &hostError{s, "it ends in a number like an address but is not written as one"}
+		return Host{}, &HostError{s, "it ends in a number like an address but is not written as one"}
 	}
-	return host{name: name}, nil
+	return Host{Name: name}, nil
 }
 
 // asciiName returns a name as it is looked up, or what is wrong with it.
@@ -154,61 +179,65 @@ func isNumber(label string) bool {
 	return true
 }
 
-// resolve returns the addresses at which a host may be reached. The port is that
+// Resolve returns the addresses at which a host may be reached. The port is that
 // of the connection that is meant; 0 where there is none.
-func (g *guard) resolve(ctx context.Context, named string, port int) (target, error) {
-	h, err := parseHost(named)
+func (g *Guard) Resolve(ctx context.Context, named string, port int) (Target, error) {
+	h, err := ParseHost(named)
 	if err != nil {
-		return target{}, err
+		return Target{}, err
 	}
-	if h.addr.IsValid() {
-		if why := g.refuses(h.addr, "", port); why != "" {
-			return target{}, &refusal{h.name, "is " + why, entry(h, port)}
+	if h.Addr.IsValid() {
+		if why := g.Refuses(h.Addr, "", port); why != "" {
+			return Target{}, g.refuse(h, port, "is "+why)
 		}
-		return target{h, []netip.Addr{h.addr}}, nil
+		return Target{h, []netip.Addr{h.Addr}}, nil
 	}
-	if isLocal(h.name) && !g.opensName(h.name, port) {
-		return target{}, &refusal{h.name, "is this machine", entry(h, port)}
+	if IsLocal(h.Name) && !g.opensName(h.Name, port) {
+		return Target{}, g.refuse(h, port, "is this machine")
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	defer cancel()
-	found, err := g.lookup(ctx, h.name)
+	found, err := g.Lookup(ctx, h.Name)
 	if err != nil {
-		return target{}, &lookupError{h.name, err}
+		return Target{}, &LookupError{h.Name, err}
 	}
-	t := target{host: h, addrs: make([]netip.Addr, 0, len(found))}
+	t := Target{Host: h, Addrs: make([]netip.Addr, 0, len(found))}
 	for _, a := range found {
 		a = a.Unmap() // some resolvers give IPv4 in this form
-		if why := g.refuses(a, h.name, port); why != "" {
+		if why := g.Refuses(a, h.Name, port); why != "" {
 			// The address itself is not told: where a name leads inside is not for the outside.
-			return target{}, &refusal{h.name, "leads to " + why, entry(h, port)}
+			return Target{}, g.refuse(h, port, "leads to "+why)
 		}
-		t.addrs = append(t.addrs, a)
+		t.Addrs = append(t.Addrs, a)
 	}
-	if len(t.addrs) == 0 {
-		return target{}, &lookupError{h.name, errNoAddress}
+	if len(t.Addrs) == 0 {
+		return Target{}, &LookupError{h.Name, errNoAddress}
 	}
 	return t, nil
 }
 
-// isLocal reports whether a name means this machine by definition (RFC 6761).
-func isLocal(name string) bool { return name == "localhost" || strings.HasSuffix(name, ".localhost") }
+// IsLocal reports whether a name means this machine by definition (RFC 6761).
+func IsLocal(name string) bool { return name == "localhost" || strings.HasSuffix(name, ".localhost") }
+
+func (g *Guard) refuse(h Host, port int, why string) *Refusal {
+	return &Refusal{host: h.Name, why: why, open: entry(h, port), server: g.server}
+}
 
 // entry returns the entry of allow that opens a host.
-func entry(h host, port int) string {
-	if isMetadata(h.addr) {
+func entry(h Host, port int) string {
+	if isMetadata(h.Addr) {
 		return "" // not for a model to suggest
 	}
 	if port == 0 {
-		return h.name
+		return h.Name
 	}
-	return net.JoinHostPort(h.name, strconv.Itoa(port))
+	return net.JoinHostPort(h.Name, strconv.Itoa(port))
 }
 
-// refuses says what kind of address a is where it must not be reached, and
+// Refuses says what kind of address a is where it must not be reached, and
 // returns "" where it may. The name is the one that led to it, if any.
-func (g *guard) refuses(a netip.Addr, name string, port int) string {
-	why := special(a)
+func (g *Guard) Refuses(a netip.Addr, name string, port int) string {
+	why := Special(a)
 	if why == "" {
 		return ""
 	}
@@ -224,14 +253,14 @@ func (g *guard) refuses(a netip.Addr, name string, port int) string {
 		return why
 	}
 	if inner, ok := embedded(a); ok { // a gateway passes it on: the inner address counts too
-		if what := g.refuses(inner, name, port); what != "" {
+		if what := g.Refuses(inner, name, port); what != "" {
 			return what
 		}
 	}
 	return ""
 }
 
-func (g *guard) opensName(name string, port int) bool {
+func (g *Guard) opensName(name string, port int) bool {
 	for _, o := range g.allow {
 		if name != "" && o.opensName(name) && o.opensPort(port) {
 			return true
@@ -240,7 +269,7 @@ func (g *guard) opensName(name string, port int) bool {
 	return false
 }
 
-func (g *guard) opensAddress(a netip.Addr, port int) bool {
+func (g *Guard) opensAddress(a netip.Addr, port int) bool {
 	for _, o := range g.allow {
 		if o.prefix.IsValid() && o.prefix.Contains(a) && o.opensPort(port) {
 			return true
@@ -249,38 +278,38 @@ func (g *guard) opensAddress(a netip.Addr, port int) bool {
 	return false
 }
 
-// names reports whether the operator named this host with this port: more than
+// Names reports whether the operator named this host with this port: more than
 // that it is public.
-func (g *guard) names(h host, port int) bool {
-	if h.addr.IsValid() {
-		return g.opensAddress(h.addr, port)
+func (g *Guard) Names(h Host, port int) bool {
+	if h.Addr.IsValid() {
+		return g.opensAddress(h.Addr, port)
 	}
-	return g.opensName(h.name, port)
+	return g.opensName(h.Name, port)
 }
 
 // DialContext connects to host:port as a [net.Dialer] does, if the guard lets it.
 // The host is resolved here, and only the addresses that were checked are tried,
 // one after the other in the time that ctx leaves.
-func (g *guard) DialContext(ctx context.Context, network, hostport string) (net.Conn, error) {
+func (g *Guard) DialContext(ctx context.Context, network, hostport string) (net.Conn, error) {
 	named, p, err := net.SplitHostPort(hostport)
 	if err != nil {
-		return nil, &hostError{hostport, "its port is missing or wrong"}
+		return nil, &HostError{hostport, "its port is missing or wrong"}
 	}
 	port, err := strconv.ParseUint(p, 10, 16)
 	if err != nil || port == 0 {
-		return nil, &hostError{hostport, "its port is not between 1 and 65535"}
+		return nil, &HostError{hostport, "its port is not between 1 and 65535"}
 	}
-	t, err := g.resolve(ctx, named, int(port))
+	t, err := g.Resolve(ctx, named, int(port))
 	if err != nil {
 		return nil, err
 	}
-	return g.connect(ctx, network, t, uint16(port))
+	return g.Connect(ctx, network, t, uint16(port))
 }
 
-// connect tries the addresses of t, each with its share of the time that is left.
-func (g *guard) connect(ctx context.Context, network string, t target, port uint16) (net.Conn, error) {
+// Connect tries the addresses of t, each with its share of the time that is left.
+func (g *Guard) Connect(ctx context.Context, network string, t Target, port uint16) (net.Conn, error) {
 	const most = 6 // a name with more addresses than that answers at one of the first, or not at all
-	addrs := t.addrs[:min(most, len(t.addrs))]
+	addrs := t.Addrs[:min(most, len(t.Addrs))]
 	var first error
 	for i, a := range addrs {
 		conn, err := g.attempt(ctx, network, netip.AddrPortFrom(a, port), len(addrs)-i)
@@ -297,13 +326,13 @@ func (g *guard) connect(ctx context.Context, network string, t target, port uint
 	return nil, first
 }
 
-func (g *guard) attempt(ctx context.Context, network string, at netip.AddrPort, share int) (net.Conn, error) {
+func (g *Guard) attempt(ctx context.Context, network string, at netip.AddrPort, share int) (net.Conn, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/time.Duration(share))
 		defer cancel()
 	}
-	return g.dial(ctx, network, at.String())
+	return g.Dial(ctx, network, at.String())
 }
 
 // lookupTime bounds the resolution of one name.
@@ -311,14 +340,14 @@ const lookupTime = 5 * time.Second
 
 var errNoAddress = errors.New("it has no address")
 
-// A lookupError is the error for a name that does not resolve.
-type lookupError struct {
+// A LookupError is the error for a name that does not resolve.
+type LookupError struct {
 	name string
 	err  error
 }
 
 // Error says what the name servers said.
-func (e *lookupError) Error() string {
+func (e *LookupError) Error() string {
 	if d, ok := errors.AsType[*net.DNSError](e.err); ok {
 		switch {
 		case d.IsNotFound:
@@ -332,4 +361,7 @@ func (e *lookupError) Error() string {
 }
 
 // Unwrap returns the resolver's error.
-func (e *lookupError) Unwrap() error { return e.err }
+func (e *LookupError) Unwrap() error { return e.err }
+
+// NewLookupError returns the error for a name that does not resolve.
+func NewLookupError(name string, err error) *LookupError { return &LookupError{name, err} }

@@ -1,4 +1,4 @@
-package network
+package egress
 
 import (
 	"net/netip"
@@ -70,9 +70,9 @@ var metadata = []netip.Addr{
 	netip.MustParseAddr("fd20:ce::254"),    // Google
 }
 
-// special says what kind of address a is where it is not one that is reachable
+// Special says what kind of address a is where it is not one that is reachable
 // from everywhere; else it returns "".
-func special(a netip.Addr) string {
+func Special(a netip.Addr) string {
 	if isMetadata(a) {
 		return "a cloud's metadata service"
 	}

@@ -1,4 +1,4 @@
-package network
+package egress
 
 import (
 	"errors"
@@ -29,7 +29,7 @@ func parseOpening(s string) (opening, error) {
 	if p, err := netip.ParsePrefix(s); err == nil {
 		return opening{prefix: p.Masked()}, nil
 	}
-	host, port, err := splitPort(s)
+	host, port, err := SplitPort(s)
 	if err != nil {
 		return opening{}, err
 	}
@@ -40,14 +40,14 @@ func parseOpening(s string) (opening, error) {
 		return opening{prefix: p.Masked(), port: port}, nil
 	}
 	rest, wild := strings.CutPrefix(host, "*.")
-	h, err := parseHost(rest)
+	h, err := ParseHost(rest)
 	if err != nil {
 		return opening{}, err
 	}
 	if wild {
-		return opening{name: "." + h.name, port: port}, nil
+		return opening{name: "." + h.Name, port: port}, nil
 	}
-	return opening{name: h.name, port: port}, nil
+	return opening{name: h.Name, port: port}, nil
 }
 
 func openAddress(a netip.Addr, port int) (opening, error) {
@@ -58,8 +58,8 @@ func openAddress(a netip.Addr, port int) (opening, error) {
 	return opening{prefix: netip.PrefixFrom(a, a.BitLen()), port: port}, nil
 }
 
-// splitPort cuts the port off host:port, [host]:port and host; 0 for none.
-func splitPort(s string) (host string, port int, err error) {
+// SplitPort cuts the port off host:port, [host]:port and host; 0 for none.
+func SplitPort(s string) (host string, port int, err error) {
 	var rest string
 	if inner, ok := strings.CutPrefix(s, "["); ok {
 		var closed bool

@@ -1,0 +1,33 @@
+package egress
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Plain returns foreign text fit for one line: without control characters, and
+// cut to at most limit characters.
+func Plain(s string, limit int) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\r' || r == '\t':
+			return ' '
+		case r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
+			return '?'
+		}
+		return r
+	}, s)
+	return Cut(s, limit)
+}
+
+// show returns a short foreign text for an error.
+func show(s string) string { return Plain(s, 120) }
+
+// Cut shortens s to at most limit characters.
+func Cut(s string, limit int) string {
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit-1]) + "…"
+	}
+	return s
+}
