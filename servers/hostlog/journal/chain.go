@@ -177,36 +177,25 @@ func (u *Union) Seek(t time.Time) {
 func (u *Union) Prev() (*Entry, bool) {
 	for {
 		var last uint64
+		var f *File
 		for _, c := range u.chains {
 			last = max(last, c.peek())
 		}
-		if last == 0 {
-			return u.unread()
-		}
-		var f *File
 		for _, c := range u.chains {
+			// Where no chain can tell what is next (last is 0), each of them goes on.
 			if c.next > 0 && c.peek() == last {
 				c.next--
 				f = c.f
 			}
+		}
+		if f == nil {
+			return nil, false
 		}
 		if e, ok := f.entry(last); ok {
 			return e, true
 		}
 		f.damage.Entries++
 	}
-}
-
-// unread skips what no chain can tell the place of, and goes on behind it.
-func (u *Union) unread() (*Entry, bool) {
-	for _, c := range u.chains {
-		if c.next > 0 {
-			c.next--
-			c.f.damage.Entries++
-			return u.Prev()
-		}
-	}
-	return nil, false
 }
 
 // scan returns the offsets of all entries by going through the objects of the file.

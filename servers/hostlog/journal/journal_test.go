@@ -366,11 +366,14 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			return
 		}
-		all(j.Entries())
-		all(journal.Join(j.Matching("PRIORITY", "3"), j.Matching("_PID", "101")))
-		c := j.Entries()
-		c.Seek(begin)
-		c.Prev()
+		for _, c := range []prev{j.Entries(), journal.Join(j.Matching("PRIORITY", "3"), j.Matching("_PID", "101"))} {
+			for range 50 { // a small file can have very many entries, each the same
+				if _, ok := c.Prev(); !ok {
+					break
+				}
+			}
+		}
+		j.Entries().Seek(begin)
 		j.Values("_PID", 10)
 	})
 }
