@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,7 +66,7 @@ func (l *Lab) RunServer(ctx context.Context, url, revision string, scenarios ...
 // RunClient runs one scenario against a client: command is a program that gets
 // the URL of the suite's server as its last argument.
 func (l *Lab) RunClient(ctx context.Context, command string, env []string, revision, scenario string) (Outcome, error) {
-	sheet, err := l.run(ctx, env, "client", "--command", command, "--scenario", scenario, "--spec-version", revision, "--timeout", "45000")
+	sheet, err := l.run(ctx, env, "client", "--command", command, "--scenario", scenario, "--spec-version", revision, "--force", "--timeout", "45000")
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -162,11 +163,18 @@ var (
 	unscored = regexp.MustCompile(`(?m)^  [✓✗] (\S+) \((.*)\)`)
 )
 
-// judge gives sheet the order and the verdicts of the summary in out, which a run
-// of a single scenario does not have.
+// judge gives sheet the order and the verdicts of the summary in out; of a run of a single
+// scenario, which has none, the verdict beside its checks.
 func judge(sheet Sheet, out string) Sheet {
 	_, summary, ok := strings.Cut(out, "=== SUMMARY ===")
 	if !ok {
+		// Beyond its checks, the suite wants no warnings and a client that ends well.
+		if strings.Contains(out, "OVERALL: FAILED") {
+			for i := range sheet {
+				sheet[i].OK = false
+				sheet[i].Why = cmp.Or(sheet[i].Why, "the suite has warnings, or the client failed: "+oneLine(out[max(0, len(out)-400):]))
+			}
+		}
 		return sheet
 	}
 	why := map[string]string{}

@@ -87,13 +87,19 @@ func main() {
 	why := flag.Bool("v", false, "say why each scenario fails")
 	direct := flag.Bool("direct", false, "leave the gateway out, to see what the fixtures themselves can do")
 	wrap := flag.Bool("wrap", false, "be the client under test: start a gateway before the URL that follows, and run the SDK's client against it")
+	operator := flag.Bool("operator", false, "be the client under test: call a tool of the server at the URL that follows, and log in there")
 	flag.Parse()
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()
 	var err error
-	if *wrap {
+	switch {
+	case os.Getenv(browserVariable) != "":
+		err = conformance.Browse(ctx, flag.Arg(0))
+	case *wrap:
 		err = wrapped(ctx, flag.Arg(0))
-	} else {
+	case *operator:
+		err = operate(ctx, flag.Arg(0))
+	default:
 		err = measure(ctx, os.Stdout, *only, *why, *direct)
 	}
 	if err != nil {
@@ -116,7 +122,7 @@ func measure(ctx context.Context, w io.Writer, only string, why, direct bool) er
 		return err
 	}
 	t := &table{}
-	for _, c := range append(slices.Clone(cells), tasksCell, clientCell) {
+	for _, c := range append(slices.Clone(cells), tasksCell, clientCell, legacyAuth, modernAuth) {
 		if only != "" && !slices.Contains(strings.Split(only, ","), c.name) {
 			continue
 		}
@@ -136,8 +142,11 @@ func measure(ctx context.Context, w io.Writer, only string, why, direct bool) er
 
 // run runs one cell with a fixture and a gateway of its own.
 func run(ctx context.Context, lab *conformance.Lab, c cell, direct bool) (conformance.Sheet, error) {
-	if c.name == clientCell.name {
+	switch c.name {
+	case clientCell.name:
 		return runClient(ctx, lab)
+	case legacyAuth.name, modernAuth.name:
+		return runAuth(ctx, lab, c)
 	}
 	fixture, err := lab.Fixture(ctx, c.server)
 	if err != nil {
