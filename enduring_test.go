@@ -191,7 +191,7 @@ func TestPageOfAScraper(t *testing.T) {
 		URL string `json:"url"`
 	}
 	o := tenon.Options{Bundled: []tenon.Bundled{}}
-	tenon.FetchAnywhere(&o)
+	tenon.FetchHere(&o)
 	tenon.AddTool(&o, tenon.Function{Name: "scrape"}, func(context.Context, in) (struct{}, error) {
 		return struct{}{}, errors.New("the site answered 403")
 	})

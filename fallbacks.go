@@ -19,7 +19,7 @@ func (v view) enduring(o call.Options) call.Options {
 	o.Retry = call.Retry(v.cfg.Gateway.Retry)
 	o.Health = v.health
 	o.Reader = func(t *tool.Tool) string { return v.catalog.Snapshot().Reader(t) }
-	pages := fetch.New(fetch.Options{Control: v.o.control})
+	pages := fetch.New(fetch.Options{Allow: v.o.readable})
 	o.Fetch = func(ctx context.Context, url string, refuse func(string) error) (string, error) {
 		page, err := pages.Page(ctx, url, refuse)
 		return page.Text, err

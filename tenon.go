@@ -34,7 +34,6 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -84,9 +83,9 @@ type Options struct {
 	Logger *slog.Logger
 
 	functions []function // by AddTool
-	// control decides which addresses pages are fetched from; nil is public ones.
+	// readable are the addresses that pages are fetched from besides public ones.
 	// Tests set it.
-	control func(network, address string, c syscall.RawConn) error
+	readable []string
 }
 
 // A Bundled is a tool server that is linked into the program.

@@ -44,7 +44,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -123,7 +122,7 @@ func New(o Options) (*Client, error) {
 	if c.proxy, err = proxyFunc(o.Proxy); err != nil {
 		return nil, fmt.Errorf("option proxy: %w", err)
 	}
-	roots, err := readRoots(o.CAFile)
+	roots, err := ReadRoots(o.CAFile)
 	if err != nil {
 		return nil, fmt.Errorf("option ca_file: %w", err)
 	}
@@ -348,21 +347,19 @@ func proxyFunc(option string) (func(*url.URL) (*url.URL, error), error) {
 	return (&httpproxy.Config{HTTPProxy: option, HTTPSProxy: option, NoProxy: env.NoProxy}).ProxyFunc(), nil
 }
 
-// readRoots returns the certificates to trust, nil for the system's. Where the
-// system's own way knows SSL_CERT_FILE, that has been done by the library.
-func readRoots(file string) (*x509.CertPool, error) {
-	if file == "" && (runtime.GOOS == "windows" || runtime.GOOS == "darwin") {
-		file = os.Getenv("SSL_CERT_FILE")
-	}
+// ReadRoots returns the certificates to trust: those of a PEM file besides the
+// system's, or nil for the system's alone. (On Linux and the BSDs these are already
+// those of SSL_CERT_FILE and SSL_CERT_DIR, where they are set.)
+func ReadRoots(file string) (*x509.CertPool, error) {
+	var roots *x509.CertPool
 	if file == "" {
-		return nil, nil //nolint:nilnil // the library's word for the system's
+		return roots, nil
 	}
 	pem, err := os.ReadFile(filepath.Clean(file))
 	if err != nil {
 		return nil, err
 	}
-	roots, err := x509.SystemCertPool()
-	if err != nil {
+	if roots, err = x509.SystemCertPool(); err != nil {
 		roots = x509.NewCertPool()
 	}
 	if !roots.AppendCertsFromPEM(pem) {

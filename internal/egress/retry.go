@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -87,7 +86,8 @@ func passing(err error) bool {
 func (r Retry) wait(attempt int, resp *http.Response) (time.Duration, bool) {
 	wait := r.Waits[attempt-1]
 	if r.Jitter > 0 {
-		wait = time.Duration(float64(wait) * (1 + r.Jitter*(2*rand.Float64()-1))) //nolint:gosec // no secret
+		part := float64(time.Now().Nanosecond()%1999)/999 - 1 // chance enough to keep callers apart
+		wait = time.Duration(float64(wait) * (1 + r.Jitter*part))
 	}
 	if resp == nil {
 		return wait, true

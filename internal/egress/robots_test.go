@@ -26,10 +26,18 @@ func TestRobotsRules(t *testing.T) {
 		file, path string
 		want       bool
 	}{
-		{"", "/", true}, {"User-agent: *\nDisallow:", "/", true}, {"User-agent: *\nDisallow: /", "/x", false},
-		{"User-agent: tenonbot\nDisallow: /", "/", true}, {"Disallow: /", "/", true}, {"User-agent: *\nDisallow: /x\nAllow: /x", "/x", true},
-		{"User-agent: *\nUser-agent: x\nDisallow: /", "/", false}, {"User-agent: tenon\nAllow: /\nUser-agent: *\nDisallow: /", "/", true},
-		{"<html>not found</html>", "/", true}, {"User-agent: *\nDisallow: /*/*/*$", "/a/b/c", false}, {"user-agent:*\ndisallow:/a$\n", "/a", false}, {"user-agent:*\ndisallow:/a$\n", "/ab", true},
+		{"", "/", true},
+		{"User-agent: *\nDisallow:", "/", true},
+		{"User-agent: *\nDisallow: /", "/x", false},
+		{"User-agent: tenonbot\nDisallow: /", "/", true},
+		{"Disallow: /", "/", true},
+		{"User-agent: *\nDisallow: /x\nAllow: /x", "/x", true},
+		{"User-agent: *\nUser-agent: x\nDisallow: /", "/", false},
+		{"User-agent: tenon\nAllow: /\nUser-agent: *\nDisallow: /", "/", true},
+		{"<html>not found</html>", "/", true},
+		{"User-agent: *\nDisallow: /*/*/*$", "/a/b/c", false},
+		{"user-agent:*\ndisallow:/a$\n", "/a", false},
+		{"user-agent:*\ndisallow:/a$\n", "/ab", true},
 	} {
 		if got := egress.Allowed(tt.file, "tenon", tt.path); got != tt.want {
 			t.Errorf("%q %s: %v", tt.file, tt.path, got)

@@ -20,8 +20,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
-	"path/filepath"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -83,12 +81,8 @@ func newServer(o Options) (*server, error) {
 		}
 		s.whois = whoisAddress(h, port)
 	}
-	if o.CAFile != "" {
-		roots, err := readRoots(o.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("option ca_file: %w", err)
-		}
-		s.roots = roots
+	if s.roots, err = egress.ReadRoots(o.CAFile); err != nil {
+		return nil, fmt.Errorf("option ca_file: %w", err)
 	}
 	return s, nil
 }
@@ -115,21 +109,6 @@ func nameServer(s string) (string, error) {
 		return at.String(), nil
 	}
 	return "", fmt.Errorf("%q is no address such as 1.1.1.1 or 10.0.0.53:5353", s)
-}
-
-func readRoots(file string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(filepath.Clean(file))
-	if err != nil {
-		return nil, err
-	}
-	roots, err := x509.SystemCertPool()
-	if err != nil {
-		roots = x509.NewCertPool()
-	}
-	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no PEM certificate", file)
-	}
-	return roots, nil
 }
 
 // Meta returns what is declared of each tool, by its name.
