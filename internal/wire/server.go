@@ -50,6 +50,8 @@ type Server struct {
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 
+	waiting atomic.Int64 // bytes on event streams that clients have not read
+
 	mu       sync.RWMutex
 	sessions map[string]*httpSession
 }
@@ -241,7 +243,7 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 // answer runs one request and writes its answer: as JSON, or as an event stream
 // where a notification came first.
 func (s *Server) answer(ctx context.Context, w http.ResponseWriter, h Handler, x *Exchange, m *jsonrpc.Message) {
-	stream := eventStream{w: w}
+	stream := eventStream{w: w, all: &s.waiting}
 	x.notify = stream.notify
 	x.stream = &stream
 	result, e := h.Request(ctx, x, m)
@@ -263,12 +265,12 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, caller tool.Caller)
 		return
 	}
 	defer hs.enter()()
-	stream := &eventStream{w: w}
+	stream := &eventStream{w: w, all: &s.waiting}
 	stream.open()
 	hs.mu.Lock()
 	hs.streams = append(hs.streams, stream)
 	hs.mu.Unlock()
-	s.await(r, hs, caller)
+	s.hold(stream, r, hs, caller)
 	hs.mu.Lock()
 	for i, st := range hs.streams {
 		if st == stream {
@@ -277,29 +279,17 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, caller tool.Caller)
 		}
 	}
 	hs.mu.Unlock()
-	stream.close()
 }
 
-// await waits for the end of a stream: of the request, the session, or the credential.
-func (s *Server) await(r *http.Request, hs *httpSession, caller tool.Caller) {
-	var look <-chan time.Time
+// hold writes a stream until the request ends, the session, or the credential.
+func (s *Server) hold(stream *eventStream, r *http.Request, hs *httpSession, caller tool.Caller) {
+	e := ending{client: r.Context().Done(), session: hs.Done()}
 	if caller.Grant != nil && s.o.Known != nil {
 		t := time.NewTicker(time.Second)
 		defer t.Stop()
-		look = t.C
+		e.look, e.known = t.C, func() bool { return s.o.Known(r) }
 	}
-	for {
-		select {
-		case <-r.Context().Done():
-			return
-		case <-hs.Done():
-			return
-		case <-look:
-			if !s.o.Known(r) {
-				return
-			}
-		}
-	}
+	stream.write(e)
 }
 
 // toStream sends a notification on the newest stream of the session.
@@ -452,11 +442,11 @@ func writeAnswer(w http.ResponseWriter, id []byte, result tool.Bytes, e *jsonrpc
 		w.WriteHeader(e.Status)
 	}
 	if size > inlineSize {
+		out := newSlowWriter(w)
 		for _, part := range append(append(tool.OneOf(text), result...), []byte{'}'}) {
-			if _, err := w.Write(part); err != nil {
-				return
-			}
+			out.write(part)
 		}
+		out.done()
 		if size > largeAnswer {
 			sweep()
 		}

@@ -282,8 +282,15 @@ func (s *Stream) Notify(ctx context.Context, method string, params []byte) error
 	return s.send(ctx.Done(), jsonrpc.AppendRequest(nil, 0, method, params))
 }
 
+// notify sends a notification of this side that belongs to no call of it. It never
+// waits: whoever sends it serves others too. Where the other side has left megabytes
+// unread it is dropped.
 func (s *Stream) notify(method string, params []byte) error {
-	return s.send(s.done, jsonrpc.AppendRequest(nil, 0, method, params))
+	err := s.send(closed, jsonrpc.AppendRequest(nil, 0, method, params))
+	if errors.Is(err, errStopped) {
+		return errSlow
+	}
+	return err
 }
 
 // progressOf returns what takes the progress of a call in flight, or nil.
