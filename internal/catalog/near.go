@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/internal/terms"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -80,7 +81,7 @@ type likeness struct {
 const maxLetters = 64
 
 func newLikeness(name string) *likeness {
-	l := &likeness{words: strings.Fields(foldName(clip(name)))}
+	l := &likeness{words: strings.Fields(terms.Fold(clip(name)))}
 	for _, w := range l.words {
 		for i := 0; i < len(w) && l.letters < maxLetters; i++ {
 			l.at[w[i]] |= 1 << l.letters

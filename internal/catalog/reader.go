@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/internal/terms"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -52,7 +53,7 @@ func (s *Snapshot) Reader(t *tool.Tool) string {
 // the rank of its verb among those that read.
 func nameParts(name string) (things []string, verb int) {
 	verb = len(readVerbs)
-	for w := range splitWords(name) {
+	for w := range terms.Split(name) {
 		w = strings.ToLower(w)
 		if i := slices.Index(readVerbs, w); i >= 0 {
 			verb = min(verb, i)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tenon-mcp/tenon/internal/terms"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -177,10 +178,10 @@ func newIndex(p *part) index {
 // countTerms adds to counts how often each term stands in t, weighted.
 func countTerms(t *tool.Tool, stems map[string]string, counts map[string]float32) {
 	add := func(text string, weight float32) {
-		for word := range searchWords(text) {
+		for word := range terms.Words(text) {
 			term, ok := stems[word]
 			if !ok {
-				term = termOf(word)
+				term = terms.Of(word)
 				stems[word] = term
 			}
 			if term != "" {

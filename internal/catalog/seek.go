@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tenon-mcp/tenon/internal/terms"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -54,7 +55,7 @@ func wordsOf(query []queryTerm, missing uint64) []string {
 	for bit, q := range query {
 		if missing>>bit&1 == 0 {
 			for _, r := range q.word {
-				found[r] = isCJK(r)
+				found[r] = terms.IsCJK(r)
 			}
 		}
 	}
@@ -65,7 +66,7 @@ func wordsOf(query []queryTerm, missing uint64) []string {
 			continue
 		}
 		first, n := utf8.DecodeRuneInString(q.word)
-		if last == bit-1 && isCJK(first) && strings.HasSuffix(out[len(out)-1], q.word[:n]) {
+		if last == bit-1 && terms.IsCJK(first) && strings.HasSuffix(out[len(out)-1], q.word[:n]) {
 			out[len(out)-1] += q.word[n:]
 		} else {
 			out = append(out, q.word)
@@ -73,4 +74,27 @@ func wordsOf(query []queryTerm, missing uint64) []string {
 		last = bit
 	}
 	return out
+}
+
+type queryTerm struct {
+	term string
+	word string // as it was written
+}
+
+// queryTerms returns the distinct terms of a search, in their order.
+func queryTerms(words string) []queryTerm {
+	var query []queryTerm
+	seen := make(map[string]bool)
+	for word := range terms.Words(words) {
+		term := terms.Of(word)
+		if term == "" || seen[term] {
+			continue
+		}
+		seen[term] = true
+		query = append(query, queryTerm{term, word})
+		if len(query) == maxTerms {
+			break
+		}
+	}
+	return query
 }

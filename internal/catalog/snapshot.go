@@ -3,6 +3,7 @@ package catalog
 import (
 	"sync"
 
+	"github.com/tenon-mcp/tenon/internal/terms"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -36,14 +37,14 @@ type part struct {
 
 func newPart(server string, tools []tool.Tool) *part {
 	p := &part{
-		server: server, words: foldName(server), tools: tools,
+		server: server, words: terms.Fold(server), tools: tools,
 		place:  make(map[string]int, len(tools)),
 		folded: make([]string, len(tools)),
 	}
 	for i := range tools {
 		t := &tools[i]
 		p.place[t.Name] = i
-		p.folded[i] = foldName(t.Name)
+		p.folded[i] = terms.Fold(t.Name)
 		if _, ok := plainAlias(t.ID); !ok {
 			p.hashed = append(p.hashed, hashed{t, hashedAlias(t.ID, shortHash)})
 		}

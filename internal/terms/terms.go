@@ -1,4 +1,13 @@
-package catalog
+// Package terms tells what a text is found by: its words without case, endings and
+// those that stand in every text, and of scripts that are written without spaces
+// each two neighbouring characters.
+//
+//	for word := range terms.Words("listOpenIssues 磁盘空间") {
+//		terms.Of(word) // list, open, issu, 磁盘, 盘空, 空间
+//	}
+//
+// The search of tools and that of documents both use it, so that they find alike.
+package terms
 
 import (
 	"iter"
@@ -9,37 +18,14 @@ import (
 	"github.com/blevesearch/snowballstem/english"
 )
 
-type queryTerm struct {
-	term string
-	word string // as it was written
-}
-
-// queryTerms returns the distinct terms of a search, in their order.
-func queryTerms(words string) []queryTerm {
-	var query []queryTerm
-	seen := make(map[string]bool)
-	for word := range searchWords(words) {
-		term := termOf(word)
-		if term == "" || seen[term] {
-			continue
-		}
-		seen[term] = true
-		query = append(query, queryTerm{term, word})
-		if len(query) == maxTerms {
-			break
-		}
-	}
-	return query
-}
-
-// searchWords yields the words that a text is found by: its words, in the script
+// Words yields the words that a text is found by: its words, in the script
 // that they are in; of Chinese, Japanese and Korean each two neighbouring
 // characters, since it does not say where words end.
-func searchWords(text string) iter.Seq[string] {
+func Words(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for word := range splitWords(text) {
+		for word := range Split(text) {
 			for run := range scriptRuns(word) {
-				if first, _ := utf8.DecodeRuneInString(run); !isCJK(first) {
+				if first, _ := utf8.DecodeRuneInString(run); !IsCJK(first) {
 					if !yield(run) {
 						return
 					}
@@ -53,9 +39,9 @@ func searchWords(text string) iter.Seq[string] {
 	}
 }
 
-// termOf returns what a word is found by: without capitals and ending, so that
+// Of returns what a word is found by: without capitals and ending, so that
 // "Listing" finds "lists". It is empty for a word that stands in every text.
-func termOf(word string) string {
+func Of(word string) string {
 	word = strings.ToLower(word)
 	if stopWords[word] {
 		return ""
@@ -68,13 +54,13 @@ func scriptRuns(word string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		start, cjk := 0, false
 		for i, r := range word {
-			if i > start && isCJK(r) != cjk {
+			if i > start && IsCJK(r) != cjk {
 				if !yield(word[start:i]) {
 					return
 				}
 				start = i
 			}
-			cjk = isCJK(r)
+			cjk = IsCJK(r)
 		}
 		if start < len(word) {
 			yield(word[start:])

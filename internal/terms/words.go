@@ -1,4 +1,4 @@
-package catalog
+package terms
 
 import (
 	"iter"
@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// foldName returns name in lower-cased words with single spaces between them,
+// Fold returns name in lower-cased words with single spaces between them,
 // so that list-calendars, listCalendars and list_calendars are the same.
-func foldName(name string) string {
+func Fold(name string) string {
 	var b strings.Builder
-	for w := range splitWords(name) {
+	for w := range Split(name) {
 		if b.Len() > 0 {
 			b.WriteByte(' ')
 		}
@@ -20,9 +20,9 @@ func foldName(name string) string {
 	return b.String()
 }
 
-// splitWords yields the runs of letters and digits in s, cut where a capital
+// Split yields the runs of letters and digits in s, cut where a capital
 // begins a new word: fetchHTTPPage is fetch, HTTP, Page.
-func splitWords(s string) iter.Seq[string] {
+func Split(s string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		start := -1 // of the current word, or -1 between words
 		var last rune
@@ -65,7 +65,7 @@ func lowerFollows(s string) bool {
 	return r != 's' || unicode.IsLower(next)
 }
 
-// isCJK reports whether r belongs to a script that is written without spaces.
-func isCJK(r rune) bool {
+// IsCJK reports whether r belongs to a script that is written without spaces.
+func IsCJK(r rune) bool {
 	return r >= 0x2e80 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
