@@ -270,6 +270,17 @@ func TestMetadataOfResource(t *testing.T) {
 	if want := `resource_metadata="` + url + `/.well-known/oauth-protected-resource/mcp"`; !strings.Contains(challenge, want) {
 		t.Errorf("challenge %s, want %s", challenge, want)
 	}
+	for _, path := range []string{"/mcp/s/x", "/mcp/k/disk", "/mcp/s/nobody"} { // whether it is there is not told
+		_, _, h := post(t, url+path, hello)
+		if want := `resource_metadata="` + url + `/.well-known/oauth-protected-resource` + path + `"`; !strings.Contains(h.Get("WWW-Authenticate"), want) {
+			t.Errorf("%s: challenge %s, want %s", path, h.Get("WWW-Authenticate"), want)
+		}
+		rec := httptest.NewRecorder()
+		s.ServeMetadata(rec, httptest.NewRequest(http.MethodGet, url+"/.well-known/oauth-protected-resource"+path, nil))
+		if !strings.Contains(rec.Body.String(), `"resource":"`+url+path+`"`) {
+			t.Errorf("%s: %d %s", path, rec.Code, rec.Body)
+		}
+	}
 	for method, want := range map[string]int{http.MethodGet: 200, http.MethodPost: 405} {
 		rec := httptest.NewRecorder()
 		s.ServeMetadata(rec, httptest.NewRequest(method, url+"/.well-known/oauth-protected-resource/mcp", nil))

@@ -183,7 +183,7 @@ func (s *settings) identify(r *http.Request, token string) (tool.Caller, *Refusa
 		return tool.Caller{Name: ApproverName, Grant: approverGrant}, nil
 	}
 	if s.provider != nil && strings.Count(token, ".") == 2 {
-		return s.provider.caller(r.Context(), token, sum)
+		return s.provider.caller(r, token, sum)
 	}
 	return tool.Caller{}, invalidToken("the credential is not known here")
 }

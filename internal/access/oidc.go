@@ -1,7 +1,6 @@
 package access
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -20,9 +19,10 @@ import (
 // OIDC says which identity provider is trusted, and what its tokens allow.
 type OIDC struct {
 	Issuer   string   // as the tokens name it, and where it is found
-	Audience []string // a token must be made for one of them
+	Audience []string // a token made for one of them counts at every URL
 	// Resource is the URL by which clients know the endpoint of MCP; empty is the one
-	// that they asked at.
+	// that they asked at. Where it is set, a token that was made for it counts at every
+	// URL too, and one that was made for a URL below it at that URL.
 	Resource   string
 	Algorithms []string      // of signatures; nil is Algorithms()
 	ClockSkew  time.Duration // how far the clocks may be apart; 0 is 30 s, below 0 none
@@ -64,11 +64,12 @@ type provider struct {
 	tokens map[[sha256.Size]byte]verified
 }
 
-// verified is a token that was checked.
+// verified is a token that was checked, but for the URL that it is sent to.
 type verified struct {
-	caller tool.Caller
-	until  time.Time
-	by     *keySnapshot // a token ends with the keys that it was checked by
+	caller   tool.Caller
+	audience []string
+	until    time.Time
+	by       *keySnapshot // a token ends with the keys that it was checked by
 }
 
 func newProvider(o OIDC, log *slog.Logger) *provider {
@@ -88,13 +89,13 @@ func newProvider(o OIDC, log *slog.Logger) *provider {
 func (p *provider) close() { p.keys.close() }
 
 // caller returns who a token says its bearer is.
-func (p *provider) caller(ctx context.Context, token string, sum [sha256.Size]byte) (tool.Caller, *Refusal) {
-	now := time.Now()
+func (p *provider) caller(r *http.Request, token string, sum [sha256.Size]byte) (tool.Caller, *Refusal) {
+	ctx, now := r.Context(), time.Now()
 	p.mu.RLock()
 	known, ok := p.tokens[sum]
 	p.mu.RUnlock()
 	if ok && now.Before(known.until) && p.keys.holds(ctx, known.by, now) {
-		return known.caller, nil
+		return known.caller, p.misdirected(r, known.audience)
 	}
 	set := &keySet{store: p.keys, algorithms: p.o.Algorithms}
 	verifier := oidc.NewVerifier(p.o.Issuer, set, &oidc.Config{
@@ -113,6 +114,9 @@ func (p *provider) caller(ctx context.Context, token string, sum [sha256.Size]by
 	if why := p.wrong(t, c, now); why != "" {
 		return tool.Caller{}, invalidToken(why)
 	}
+	if refusal := p.misdirected(r, t.Audience); refusal != nil {
+		return tool.Caller{}, refusal
+	}
 	scope, ok := p.scope(c.all)
 	if !ok {
 		return tool.Caller{}, &Refusal{Status: http.StatusForbidden, Code: "insufficient_scope", Text: "the token is valid, and none of auth.oidc.grants fits it"}
@@ -120,7 +124,7 @@ func (p *provider) caller(ctx context.Context, token string, sum [sha256.Size]by
 	name := "oidc:" + t.Subject
 	grant := Key{ID: name, Scope: scope}.grant()
 	caller := tool.Caller{Name: name, Grant: grant}
-	p.remember(sum, verified{caller, earlier(now.Add(trusted), t.Expiry.Add(p.o.ClockSkew)), set.by}, now)
+	p.remember(sum, verified{caller, t.Audience, earlier(now.Add(trusted), t.Expiry.Add(p.o.ClockSkew)), set.by}, now)
 	return caller, nil
 }
 
@@ -165,8 +169,6 @@ func (p *provider) wrong(t *oidc.IDToken, c claims, now time.Time) string {
 	skew := p.o.ClockSkew
 	control := func(r rune) bool { return r < ' ' || r == 0x7f }
 	switch {
-	case !slices.ContainsFunc(t.Audience, func(a string) bool { return slices.Contains(p.o.Audience, a) }):
-		return "the token was made for another audience"
 	case t.Expiry.Unix() <= 0:
 		return "the token never expires"
 	case !now.Before(t.Expiry.Add(skew)):

@@ -1,9 +1,7 @@
 package access
 
 import (
-	"encoding/json"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -56,8 +54,12 @@ func (r *Refusal) challenge(req *http.Request, s *settings) *Refusal {
 	if r.Code != "" {
 		b.WriteString(`, error="` + r.Code + `", error_description="` + plain(r.Text) + `"`)
 	}
-	if s.provider != nil {
-		b.WriteString(`, resource_metadata="` + plain(s.provider.metadataURL(req)) + `"`)
+	if p := s.provider; p != nil {
+		at := endpointOf(req.URL.Path)
+		if scopes := p.scopes(at); r.Code == "insufficient_scope" && len(scopes) > 0 {
+			b.WriteString(`, scope="` + plain(strings.Join(scopes, " ")) + `"`)
+		}
+		b.WriteString(`, resource_metadata="` + plain(p.metadataURL(req, at)) + `"`)
 	}
 	r.bearer = b.String()
 	return r
@@ -71,46 +73,4 @@ func plain(text string) string {
 		}
 		return c
 	}, text)
-}
-
-// MetadataPath is where clients of MCP look for the metadata of the resource; what
-// follows it is the path of the resource.
-const MetadataPath = "/.well-known/oauth-protected-resource"
-
-// Metadata returns what a client must know to get a token for this gateway, as RFC
-// 9728 has it. It reports false where no identity provider is trusted.
-func (a *Access) Metadata(r *http.Request) ([]byte, bool) {
-	p := a.settings.Load().provider
-	if p == nil {
-		return nil, false
-	}
-	b, err := json.Marshal(map[string]any{
-		"resource":                 p.resource(r),
-		"resource_name":            "Tenon",
-		"authorization_servers":    []string{p.o.Issuer},
-		"bearer_methods_supported": []string{"header"},
-	})
-	return b, err == nil
-}
-
-// resource returns the URL by which clients know the gateway's endpoint of MCP.
-func (p *provider) resource(r *http.Request) string {
-	if p.o.Resource != "" {
-		return p.o.Resource
-	}
-	scheme := "http"
-	if r.TLS != nil {
-		scheme = "https"
-	}
-	return scheme + "://" + r.Host + "/mcp"
-}
-
-// metadataURL returns where the metadata of that resource is.
-func (p *provider) metadataURL(r *http.Request) string {
-	u, err := url.Parse(p.resource(r))
-	if err != nil {
-		return ""
-	}
-	u.Path = MetadataPath + strings.TrimSuffix(u.Path, "/")
-	return u.String()
 }

@@ -77,9 +77,9 @@ func (s guards) oidc(in *object) *OIDC {
 	secureURL(in, "resource", &p.Resource)
 	for _, need := range []struct{ key, why string }{
 		{"issuer", "the URL of the identity provider, as its tokens name it"},
-		{"audience", "what the tokens are made for: without it, one for any other program of the same provider would do"},
+		{"audience", "what the tokens are made for, or resource, where that is the URL: without it, one for any other program of the same provider would do"},
 	} {
-		if !in.has(need.key) {
+		if !in.has(need.key) && (need.key != "audience" || !in.has("resource")) {
 			in.fail(in.n, "oidc wants "+need.key, need.why)
 		}
 	}
