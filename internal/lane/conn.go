@@ -191,6 +191,9 @@ func (c *conn) leave() bool {
 	case cold, slow:
 		_ = c.rwc.SetReadDeadline(time.Time{})
 	}
+	if !c.out.moved.IsZero() {
+		c.out.untime()
+	}
 	return true
 }
 

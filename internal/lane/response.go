@@ -294,7 +294,7 @@ func (w *response) SetReadDeadline(time.Time) error { return nil }
 
 // SetWriteDeadline bounds the writes of this answer.
 func (w *response) SetWriteDeadline(t time.Time) error {
-	w.timed = true
+	w.timed, w.c.out.timed = true, true
 	return w.c.rwc.SetWriteDeadline(t)
 }
 
@@ -321,7 +321,7 @@ func (w *response) finish() bool {
 	w.over = true
 	w.c.out.flush()
 	if w.timed {
-		_ = w.c.rwc.SetWriteDeadline(time.Time{})
+		w.c.out.untime()
 	}
 	short := bodyAllowed(w.status) && w.length >= 0 && w.written != w.length
 	return !w.last && !short && w.c.out.err == nil
@@ -349,9 +349,36 @@ func (w *response) trailer() http.Header {
 // An output collects what is to be written. It keeps its first error, and ends
 // the request then.
 type output struct {
-	c   *conn
-	b   []byte
-	err error
+	c     *conn
+	b     []byte
+	err   error
+	timed bool      // the handler sees to the deadline
+	moved time.Time // when the deadline was set
+}
+
+const (
+	// A client that takes nothing of writeChunk bytes for that long, or less, is gone.
+	writeBound = time.Minute
+	writeChunk = 256 << 10
+	// moveEvery is how often the deadline is moved: setting one costs.
+	moveEvery = 10 * time.Second
+)
+
+// move sees to it that there is a deadline for the next write.
+func (o *output) move() {
+	if o.timed {
+		return
+	}
+	if now := time.Now(); now.Sub(o.moved) > moveEvery {
+		o.moved = now
+		_ = o.c.rwc.SetWriteDeadline(now.Add(writeBound + moveEvery)) // a connection that is closed says so when it is written to
+	}
+}
+
+// untime takes the deadline away.
+func (o *output) untime() {
+	_ = o.c.rwc.SetWriteDeadline(time.Time{}) // as above
+	o.timed, o.moved = false, time.Time{}
 }
 
 // add appends texts.
@@ -390,13 +417,20 @@ func (o *output) write(p []byte) {
 	if o.err != nil || len(o.b)+len(p) == 0 {
 		return
 	}
+	first := p[:min(len(p), writeChunk)]
+	o.move()
 	switch {
 	case len(p) == 0:
 		_, o.err = o.c.rwc.Write(o.b)
 	case len(o.b) == 0:
-		_, o.err = o.c.rwc.Write(p)
+		_, o.err = o.c.rwc.Write(first)
 	default:
-		_, o.err = (&net.Buffers{o.b, p}).WriteTo(o.c.rwc)
+		_, o.err = (&net.Buffers{o.b, first}).WriteTo(o.c.rwc)
+	}
+	for p = p[len(first):]; len(p) > 0 && o.err == nil; p = p[len(first):] {
+		first = p[:min(len(p), writeChunk)]
+		o.move()
+		_, o.err = o.c.rwc.Write(first)
 	}
 	if o.err != nil {
 		o.c.cancel()

@@ -372,8 +372,11 @@ func (s *server) call(m message) {
 			Token json.RawMessage `json:"progressToken"`
 		}
 		_ = json.Unmarshal(p.Meta, &meta)
-		for i := range 3 {
-			s.print(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":3,"unknown":{"z":1,"a":2}}}`, meta.Token, i+1))
+		a := struct{ Times, Size int }{Times: 3}
+		_ = json.Unmarshal(p.Args, &a)
+		for i := range a.Times {
+			s.print(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":%d,"unknown":{"z":1,"a":2}%s}}`,
+				meta.Token, i+1, a.Times, strings.Repeat(" ", a.Size)))
 		}
 		text("done")
 	case "pid":

@@ -1,0 +1,6 @@
+//go:build race
+
+package load_test
+
+// race is whether memory is counted with what the race detector adds.
+const race = true
