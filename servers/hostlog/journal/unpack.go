@@ -8,7 +8,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
-	"github.com/ulikunitz/xz"
+
+	"github.com/tenon-mcp/tenon/servers/hostlog/unpack"
 )
 
 // Flags of a data object.
@@ -33,10 +34,7 @@ type unpacker struct{ zstd *zstd.Decoder }
 func (u *unpacker) unpack(how byte, b []byte, limit int) (out []byte, whole bool, err error) {
 	switch how {
 	case packedXZ:
-		if !fits(b) {
-			return nil, false, errDamaged
-		}
-		r, err := xz.NewReader(bytes.NewReader(b))
+		r, err := unpack.XZ(bytes.NewReader(b), maxWindow)
 		if err != nil {
 			return nil, false, err
 		}
@@ -57,7 +55,7 @@ func (u *unpacker) unpack(how byte, b []byte, limit int) (out []byte, whole bool
 		return out[:min(got, limit)], got <= limit, nil
 	case packedZSTD:
 		if u.zstd == nil {
-			u.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+			u.zstd, err = unpack.Zstd(nil, maxWindow)
 			if err != nil {
 				return nil, false, err
 			}
@@ -68,25 +66,6 @@ func (u *unpacker) unpack(how byte, b []byte, limit int) (out []byte, whole bool
 		return readUpTo(u.zstd, limit)
 	}
 	return nil, false, errDamaged // two flags at once
-}
-
-// fits reports whether the dictionary that a stream of XZ asks for is small enough.
-// It stands in the header of the first block: twelve bytes of stream header, the
-// header's size, flags, and the filter with one byte that codes the dictionary.
-func fits(b []byte) bool {
-	if len(b) < 24 || b[13]&^0xc0 != 0 { // one filter alone
-		return false
-	}
-	at := 14
-	for _, size := range []byte{0x40, 0x80} { // sizes that may stand before the filter
-		for b[13]&size != 0 && at < len(b)-4 {
-			at++
-			if b[at-1]&0x80 == 0 {
-				break
-			}
-		}
-	}
-	return at+2 < len(b) && b[at] == 0x21 && b[at+2] <= 22 // 8 MiB
 }
 
 func readUpTo(r io.Reader, limit int) (out []byte, whole bool, err error) {
