@@ -101,6 +101,26 @@ func (o Offer) ownTools() []*tool.Tool {
 	return out
 }
 
+// prepareSearch reads the texts of new tools for the searches to come, off the path of
+// calls, where models are to search or somebody has: one list after the other, and what
+// is replaced meanwhile is given up.
+func (g *Gateway) prepareSearch(ctx context.Context, events <-chan Event) {
+	look := func() {
+		if p := g.pool.Load(); cmp.Or(p.cfg.Lazy.Mode, LazyOff) != LazyOff || p.catalog.Searched() {
+			p.catalog.Prepare(ctx)
+		}
+	}
+	for look(); ; {
+		e, ok := <-events
+		if !ok {
+			return
+		}
+		if e.Kind == ToolsChanged {
+			look()
+		}
+	}
+}
+
 // lazyTools are the tools that stand in place of a long list, in one pool.
 type lazyTools struct{ view }
 

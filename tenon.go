@@ -197,6 +197,8 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 		return g, nil
 	}
 	p.start(g)
+	events := g.Watch(g.leaving)
+	g.tasks.Go(func() { g.prepareSearch(g.leaving, events) })
 	g.tasks.Go(func() { _, _ = g.approvals.open(g.leaving) }) // what failed is logged, and tried again
 	if err := p.requireStarted(ctx); err != nil {
 		return nil, errors.Join(err, g.Close())

@@ -55,8 +55,9 @@ type Catalog struct {
 	blacklist blacklist
 	meta      func(t *tool.Tool) tool.Meta
 
-	current atomic.Pointer[Snapshot]
-	setting sync.Mutex // held while a snapshot is made from the one before
+	current  atomic.Pointer[Snapshot]
+	searched atomic.Bool
+	setting  sync.Mutex // held while a snapshot is made from the one before
 }
 
 // A Dropped is a tool that a server listed and that cannot be offered.

@@ -2,7 +2,7 @@ package catalog
 
 import (
 	"cmp"
-	"encoding/json"
+	"context"
 	"math"
 	"slices"
 
@@ -59,9 +59,12 @@ func (s *Snapshot) tally(query []queryTerm) []tally {
 	if len(query) == 0 {
 		return nil
 	}
+	if !s.searched.Load() {
+		s.searched.Store(true)
+	}
 	docs, length := 0, 0.0
 	for _, p := range s.parts {
-		p.indexing.Do(func() { p.index = newIndex(p) })
+		p.ready(nil)
 		docs += len(p.tools)
 		length += p.index.length
 	}
@@ -159,11 +162,37 @@ type posting struct {
 	weight float32 // how often the term stands there, weighted
 }
 
-func newIndex(p *part) index {
-	x := index{postings: make(map[string][]posting), lengths: make([]float32, len(p.tools))}
+// ready makes the index of a part, where there is none, unless stop wants it to end.
+// Whoever comes meanwhile waits.
+func (p *part) ready(stop func() bool) {
+	p.indexing.Lock()
+	defer p.indexing.Unlock()
+	if !p.indexed {
+		p.index, p.indexed = newIndex(p, stop)
+	}
+}
+
+// Prepare makes what the first search would have to make, so that it finds it there:
+// up to a few milliseconds for a hundred tools. It ends early with ctx, and leaves out
+// what another list has replaced meanwhile.
+func (c *Catalog) Prepare(ctx context.Context) {
+	for i, p := range c.Snapshot().parts {
+		p.ready(func() bool { return ctx.Err() != nil || c.Snapshot().parts[i] != p })
+	}
+}
+
+// Searched reports whether anybody has searched for tools yet.
+func (c *Catalog) Searched() bool { return c.searched.Load() }
+
+// newIndex returns the index of a part, and false where it was stopped before.
+func newIndex(p *part, stop func() bool) (x index, done bool) {
+	x = index{postings: make(map[string][]posting), lengths: make([]float32, len(p.tools))}
 	stems := make(map[string]string) // most words come many times
 	counts := make(map[string]float32)
 	for i := range p.tools {
+		if stop != nil && stop() {
+			return index{}, false
+		}
 		countTerms(&p.tools[i], stems, counts)
 		for term, weight := range counts {
 			x.postings[term] = append(x.postings[term], posting{int32(i), weight})
@@ -172,7 +201,7 @@ func newIndex(p *part) index {
 		x.length += float64(x.lengths[i])
 		clear(counts)
 	}
-	return x
+	return x, true
 }
 
 // countTerms adds to counts how often each term stands in t, weighted.
@@ -195,41 +224,4 @@ func countTerms(t *tool.Tool, stems map[string]string, counts map[string]float32
 	add(t.Description, weightDescription)
 	add(t.Meta.SearchHint, weightHint)
 	schemaTexts(t.Schema, func(text string) { add(text, weightSchema) })
-}
-
-// schemaTexts calls visit with the names of all properties in a JSON schema, at
-// any depth, and with the texts that explain them.
-func schemaTexts(schema json.RawMessage, visit func(text string)) {
-	var root any
-	if len(schema) == 0 || json.Unmarshal(schema, &root) != nil {
-		return
-	}
-	walkSchema(root, visit)
-}
-
-func walkSchema(node any, visit func(text string)) {
-	switch node := node.(type) {
-	case []any:
-		for _, v := range node {
-			walkSchema(v, visit)
-		}
-	case map[string]any:
-		for key, v := range node {
-			switch v := v.(type) {
-			case string:
-				if key == "description" || key == "title" {
-					visit(v)
-				}
-			case map[string]any:
-				if key == "properties" {
-					for name := range v {
-						visit(name)
-					}
-				}
-				walkSchema(v, visit)
-			case []any:
-				walkSchema(v, visit)
-			}
-		}
-	}
 }

@@ -1,12 +1,14 @@
 package catalog_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -180,5 +182,81 @@ func TestLongSearchIsBounded(t *testing.T) {
 	}
 	if n := len(hits[0].Missing); n == 0 || n > 64 {
 		t.Errorf("%d words are missing, want some of at most 64", n)
+	}
+}
+
+// TestSearchReadsSchemas finds a tool by the names and texts of its parameters at any
+// depth, however they are written, and not by other texts of its schema.
+func TestSearchReadsSchemas(t *testing.T) {
+	schema := `{"type":"object","$comment":"zebra","properties":{
+		"alpha":{"type":"string","description":"says \"bravo\" and charlie","enum":["yankee"],"default":"xray"},
+		"description":{"type":"object","title":"delta","properties":{"properties":{"type":"array","items":[{"properties":{"echo":{}}}]}}},
+		"odd name\n":{"anyOf":[{"title":"foxtrot"},{"type":"null"}, -1.5e3, true, null, []]}
+	},"required":["whiskey"]}`
+	raw := `{"name":"t","description":"` + `golf","inputSchema":` + schema + `}`
+	tl, err := catalog.Parse([]byte(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := catalog.New(catalog.Options{Servers: []string{"s"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Set("s", []tool.Tool{tl})
+	for _, word := range []string{"alpha", "bravo", "charlie", "description", "delta", "properties", "echo", "odd", "foxtrot", "golf"} {
+		if len(c.Snapshot().Search(word, 1)) != 1 {
+			t.Errorf("%q finds nothing", word)
+		}
+	}
+	for _, word := range []string{"zebra", "yankee", "xray", "whiskey", "required", "items", "n"} {
+		if len(c.Snapshot().Search(word, 1)) != 0 {
+			t.Errorf("%q finds the tool", word)
+		}
+	}
+}
+
+// TestPrepare makes the index before anybody searches, and gives up what is replaced or
+// no longer wanted, without harm to a search.
+func TestPrepare(t *testing.T) {
+	c := largeCatalog(t)
+	if c.Searched() {
+		t.Error("nobody has searched")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c.Prepare(ctx)
+	want := c.Snapshot().Search("weather forecast", 5)
+	if len(want) == 0 || !c.Searched() {
+		t.Fatalf("found %v", want)
+	}
+	d := largeCatalog(t)
+	var preparing sync.WaitGroup
+	preparing.Go(func() { d.Prepare(t.Context()) })
+	for i := range 5 {
+		d.Set("server-7", largeList(t, i))
+	}
+	preparing.Wait()
+	d.Set("server-7", largeList(t, 7))
+	d.Prepare(t.Context())
+	got := d.Snapshot().Search("weather forecast", 5)
+	if len(got) != len(want) {
+		t.Fatalf("found %d, want %d", len(got), len(want))
+	}
+	for i := range got {
+		if got[i].Tool.ID != want[i].Tool.ID || got[i].Score != want[i].Score {
+			t.Errorf("hit %d is %v, want %v", i, got[i].Tool.ID, want[i].Tool.ID)
+		}
+	}
+}
+
+// BenchmarkFirstSearch is the first search after all lists have changed, and been
+// prepared for beside.
+func BenchmarkFirstSearch(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		c := largeCatalog(b)
+		c.Prepare(b.Context())
+		b.StartTimer()
+		c.Snapshot().Search("weather forecast", 5)
 	}
 }

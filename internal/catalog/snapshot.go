@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/tenon-mcp/tenon/internal/terms"
 	"github.com/tenon-mcp/tenon/tool"
@@ -14,6 +15,7 @@ type Snapshot struct {
 	place     map[string]int // of each server, in parts
 	parts     []*part
 	blacklist blacklist
+	searched  *atomic.Bool // of the catalog
 
 	tools   []*tool.Tool
 	aliases map[string]*tool.Tool // the hashed ones; plain ones are read instead
@@ -31,7 +33,8 @@ type part struct {
 	folded []string       // each tool's name in lower-cased words
 	hashed []hashed       // the tools that have no plain alias
 
-	indexing sync.Once // guards index, which only a search needs
+	indexing sync.Mutex // held while the index is made, which only a search needs
+	indexed  bool
 	index    index
 }
 
@@ -58,7 +61,7 @@ func newSnapshot(c *Catalog, parts []*part) *Snapshot {
 		n += len(p.tools)
 	}
 	s := &Snapshot{
-		servers: c.servers, place: c.place, parts: parts, blacklist: c.blacklist,
+		servers: c.servers, place: c.place, parts: parts, blacklist: c.blacklist, searched: &c.searched,
 		tools:   make([]*tool.Tool, 0, n),
 		aliases: make(map[string]*tool.Tool),
 	}
