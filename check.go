@@ -24,6 +24,9 @@ type Report struct {
 	// Findings are what may be hidden in the definitions of tools, as far as these
 	// are known.
 	Findings []Finding `json:"findings,omitempty"`
+	// Gaps are what clients of one era or the other do not have of servers, as far as
+	// these have been met.
+	Gaps []Gap `json:"gaps,omitempty"`
 }
 
 // OK reports whether nothing is broken and no server has failed.
@@ -48,8 +51,9 @@ func (g *Gateway) Check(ctx context.Context, connect bool) Report {
 			}
 		}
 		wg.Wait()
+		g.meetAs(ctx, p)
 	}
-	r := Report{Broken: p.cfg.Broken, Warnings: p.cfg.Warnings, Servers: g.Status(), Findings: g.Definitions().Findings()}
+	r := Report{Broken: p.cfg.Broken, Warnings: p.cfg.Warnings, Servers: g.Status(), Findings: g.Definitions().Findings(), Gaps: p.allGaps()}
 	r.Broken, r.Warnings = slices.Clone(r.Broken), slices.Clone(r.Warnings)
 	g.offering.Lock()
 	p.checkNames(&r, connect)

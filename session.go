@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
@@ -294,6 +295,8 @@ type About struct {
 	// Raw is its answer to initialize, or to server/discover where Modern is set.
 	Raw    json.RawMessage
 	Modern bool
+	// Bridge says what clients of the other era do not have as they would have it there.
+	Bridge string
 }
 
 // A Window is what one URL shows: all servers, one under its own names, or what a skill
@@ -330,7 +333,19 @@ func (s Window) About(ctx context.Context, o Viewer) (About, error) {
 		return About{}, err
 	}
 	a, err := upstream.Meet(ctx, m.server)
-	return About{s.g.hidden(a.Raw), a.Era == era.Modern}, err
+	about := About{Raw: s.g.hidden(a.Raw), Modern: a.Era == era.Modern}
+	client := era.Modern
+	if about.Modern {
+		client = era.Legacy
+	}
+	var words []string
+	for _, g := range v.gaps(m, sees.shows) {
+		if g.For(client) {
+			words = append(words, g.Text)
+		}
+	}
+	about.Bridge = v.secrets.Text(strings.Join(words, "; "))
+	return about, err
 }
 
 // Instructions are what a server says of itself to models.

@@ -92,7 +92,8 @@ func printReport(a *app, r *tenon.Report) {
 			Undeclared []string            `json:"undeclared,omitempty"`
 			Drafts     []tenon.Draft       `json:"drafts,omitempty"`
 			Findings   []tenon.Finding     `json:"findings,omitempty"`
-		}{a.configPath(), r.OK(), r.Servers, configProblems(r.Broken), configProblems(r.Warnings), r.Undeclared, r.Drafts, r.Findings})
+			Gaps       []tenon.Gap         `json:"gaps,omitempty"`
+		}{a.configPath(), r.OK(), r.Servers, configProblems(r.Broken), configProblems(r.Warnings), r.Undeclared, r.Drafts, r.Findings, r.Gaps})
 		return
 	}
 	var b strings.Builder
@@ -117,12 +118,40 @@ func printReport(a *app, r *tenon.Report) {
 		fmt.Fprintf(&b, "warning: %s\n", p)
 	}
 	printFindings(&b, "", r.Findings)
+	printGaps(&b, r.Gaps)
 	if n := len(r.Undeclared); n > 0 {
 		fmt.Fprintf(&b, "%s without declared metadata, taken as neither read-only nor safe to run side by side: %s\n",
 			count(n, "tool"), strings.Join(r.Undeclared, ", "))
 		b.WriteString(pasted(r.Drafts))
 	}
 	a.printText(safe(b.String()))
+}
+
+// printGaps shows what clients do not have of servers, each thing once.
+func printGaps(b *strings.Builder, gaps []tenon.Gap) {
+	servers := map[tenon.Gap][]string{}
+	var order []tenon.Gap
+	for _, g := range gaps {
+		name := g.Server
+		g.Server = ""
+		if servers[g] == nil {
+			order = append(order, g)
+		}
+		servers[g] = append(servers[g], name)
+	}
+	for _, g := range order {
+		clients, word := "clients", "goes in another way"
+		switch g.Client {
+		case "legacy":
+			clients = "clients of MCP up to 2025-11-25"
+		case "modern":
+			clients = "clients of MCP 2026-07-28"
+		}
+		if g.Lost {
+			word = "cannot be bridged"
+		}
+		fmt.Fprintf(b, "%s, for %s of %s: %s\n", word, clients, strings.Join(servers[g], ", "), g.Text)
+	}
 }
 
 // pasted shows entries for tools that nobody has declared, ready to be pasted.

@@ -31,7 +31,7 @@ func (h *handler) initialize(ctx context.Context, x *wire.Exchange, m *jsonrpc.M
 		}
 		h.begin(x, m.Params, p.Capabilities, p.ClientInfo)
 		if about.Modern {
-			return tool.OneOf(era.Initialized(about.Raw, version)), nil
+			return tool.OneOf(era.Initialized(about.Raw, version, about.Bridge)), nil
 		}
 		raw, err := jsonrpc.Edit(about.Raw, jsonrpc.Field{Key: "protocolVersion", Value: jsonrpc.Quote(nil, version)})
 		if err != nil {
@@ -40,7 +40,7 @@ func (h *handler) initialize(ctx context.Context, x *wire.Exchange, m *jsonrpc.M
 		return tool.OneOf(raw), nil
 	}
 	h.begin(x, m.Params, p.Capabilities, p.ClientInfo)
-	return tool.OneOf(h.hello(said, legacyCapabilities, h.viewer(x, m.Params))), nil
+	return tool.OneOf(h.hello(said, legacyCapabilities, h.viewer(x, m.Params), false)), nil
 }
 
 // What the pool can do, whichever servers are in it.
@@ -53,14 +53,14 @@ const discovered = `"resultType":"complete","supportedVersions":["` + era.Modern
 
 func (h *handler) discover(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
 	if h.server == "" {
-		return tool.OneOf(h.hello(discovered, modernCapabilities, h.viewer(x, m.Params))), nil
+		return tool.OneOf(h.hello(discovered, modernCapabilities, h.viewer(x, m.Params), true)), nil
 	}
 	about, err := h.shows.About(ctx, h.viewer(x, m.Params))
 	if err != nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "%v", err)
 	}
 	if !about.Modern {
-		return tool.OneOf(era.Discovered(about.Raw)), nil
+		return tool.OneOf(era.Discovered(about.Raw, about.Bridge)), nil
 	}
 	raw, err := jsonrpc.Edit(about.Raw,
 		jsonrpc.Field{Key: "supportedVersions", Value: []byte(`["` + era.ModernFirst + `"]`)},
@@ -71,13 +71,14 @@ func (h *handler) discover(ctx context.Context, x *wire.Exchange, m *jsonrpc.Mes
 	return tool.OneOf(raw), nil
 }
 
-// hello returns what the gateway says of itself, after the given members.
-func (h *handler) hello(members, capabilities string, v tenon.Viewer) []byte {
+// hello returns what the gateway says of itself to a client of an era, after the given
+// members.
+func (h *handler) hello(members, capabilities string, v tenon.Viewer, modern bool) []byte {
 	out := append([]byte("{"), members...)
 	out = append(out, `,"capabilities":`+capabilities+`,"serverInfo":{"name":"tenon","title":"Tenon","version":`...)
 	out = jsonrpc.Quote(out, cmp.Or(h.o.Version, "0"))
 	out = append(out, `},"instructions":`...)
-	return append(jsonrpc.Quote(out, h.instructions(v)), '}')
+	return append(jsonrpc.Quote(out, h.instructions(v, modern)), '}')
 }
 
 // listen holds a stream open on which a modern client hears what it wants to.

@@ -12,11 +12,13 @@ const (
 	maxReason       = 200  // of one failed server
 	maxInstructions = 2000 // of one server's own
 	allInstructions = 8000 // of all of those
+	maxGap          = 300  // of one thing that a client of this era does not have
+	maxGaps         = 8    // of those
 )
 
 // instructions tell a model what the pool is, what of it is missing, and what its
-// servers say of themselves.
-func (h *handler) instructions(v tenon.Viewer) string {
+// servers say of themselves. What a client of its era does not have is missing too.
+func (h *handler) instructions(v tenon.Viewer, modern bool) string {
 	var b strings.Builder
 	b.WriteString("This is a pool of tool servers. Each tool is named server__tool. " +
 		"When a call fails, its text says what to do next.")
@@ -24,6 +26,10 @@ func (h *handler) instructions(v tenon.Viewer) string {
 		if st.State == tool.StateFailed {
 			b.WriteString("\nServer " + st.Name + " is not available: " + trimmed(st.Reason, maxReason))
 		}
+	}
+	lost := h.shows.Lost(v, modern)
+	for _, g := range lost[:min(len(lost), maxGaps)] {
+		b.WriteString("\nOf server " + g.Server + " this client lacks something: " + trimmed(g.Text, maxGap))
 	}
 	left := allInstructions
 	for _, said := range h.shows.Instructions(v) {

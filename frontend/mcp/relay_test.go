@@ -158,12 +158,18 @@ func (u *upstream) serve(t *testing.T, spoken string) {
 // gateway serves a pool of these servers and returns its URL.
 func gateway(t *testing.T, more string, servers ...*upstream) string {
 	t.Helper()
+	return gatewayOf(t, "policy: {mode: bypass}\n"+more, servers...)
+}
+
+// gatewayOf serves a pool of these servers and of the entries that more begins with.
+func gatewayOf(t *testing.T, more string, servers ...*upstream) string {
+	t.Helper()
 	cfg := "version: 1\nservers:\n"
 	for i, u := range servers {
 		cfg += fmt.Sprintf("  s%d: {url: %q, transport: streamable-http, retries: 0}\n", i+1, u.url)
 	}
 	path := filepath.Join(t.TempDir(), "tenon.yaml")
-	if err := os.WriteFile(path, []byte(cfg+"policy: {mode: bypass}\n"+more), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(cfg+more), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	gw, err := tenon.Open(t.Context(), tenon.Options{Config: path, Env: append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir()), Start: true})
@@ -501,7 +507,7 @@ func discovered(t *testing.T, url, spoken string) *sdk.InitializeResult {
 		}
 	}
 	body := sendModern(t, url, "server/discover", "", "")
-	if bridged := strings.Contains(body, "tenon/bridge"); bridged != (spoken == legacyOnly) {
+	if bridged := strings.Contains(body, `"tenon/bridge":"The server speaks MCP up to 2025-11-25 only: what it asks its client`); bridged != (spoken == legacyOnly) {
 		t.Errorf("%s: %s", spoken, body)
 	}
 	if err := json.Unmarshal([]byte(body), &said); err != nil || !slices.Equal(said.Result.Versions, []string{latest}) {

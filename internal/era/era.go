@@ -249,14 +249,15 @@ func about(raw []byte, head, bridge string) []byte {
 	return append(out, '}')
 }
 
-// Initialized makes the answer to initialize from that to server/discover.
-func Initialized(discover []byte, version string) []byte {
-	return about(discover, `"protocolVersion":"`+version+`"`, "The server speaks MCP "+ModernFirst+
-		" only. What it wants to know is asked for at most 10 times in one request; its tasks are not those of "+LatestLegacy+".")
+// Initialized makes the answer to initialize from that to server/discover. bridge is what
+// legacy clients do not have as modern ones do.
+func Initialized(discover []byte, version, bridge string) []byte {
+	return about(discover, `"protocolVersion":"`+version+`"`, "The server speaks MCP "+ModernFirst+" only: "+bridge)
 }
 
-// Discovered makes the answer to server/discover from that to initialize.
-func Discovered(initialize []byte) []byte {
-	return about(initialize, `"resultType":"complete","supportedVersions":["`+ModernFirst+`"],"ttlMs":5000,"cacheScope":"private"`, "The server speaks MCP up to "+LatestLegacy+
-		" only. What it asks comes as input_required under names that the gateway gives, and is to be answered within 5 minutes; its tasks are not those of "+ModernFirst+".")
+// Discovered makes the answer to server/discover from that to initialize. bridge is what
+// modern clients do not have as legacy ones do.
+func Discovered(initialize []byte, bridge string) []byte {
+	return about(initialize, `"resultType":"complete","supportedVersions":["`+ModernFirst+`"],"ttlMs":5000,"cacheScope":"private"`,
+		"The server speaks MCP up to "+LatestLegacy+" only: "+bridge)
 }
