@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/servers/network"
+	"github.com/tenon-mcp/tenon/servers/prometheus"
 	"github.com/tenon-mcp/tenon/servers/system"
 	clock "github.com/tenon-mcp/tenon/servers/time"
 	"github.com/tenon-mcp/tenon/tool"
@@ -60,6 +61,10 @@ func All() []Server {
 			Name: "time", Port: 8010, Keyless: true, Meta: clock.Meta(),
 			Summary: "The current time in any time zone, and conversion between zones.",
 		}, clock.New),
+		bundle(Server{
+			Name: "prometheus", Port: 8013, Meta: prometheus.Meta(),
+			Summary: "Questions to a Prometheus: values, developments, alerts, rules, targets and names.",
+		}, prometheus.New),
 	}
 }
 

@@ -1,0 +1,241 @@
+package prometheus
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Bounds on the answers.
+const (
+	alertsChars = 6000
+	rulesChars  = 8000
+	alertRows   = 50
+)
+
+type alertsInput struct {
+	State string `json:"state,omitempty" jsonschema:"which alerts: firing, pending (the condition holds, but not yet for long enough), or all"`
+}
+
+// An alert is one that Prometheus holds for active.
+type alert struct {
+	Labels      labels    `json:"labels"`
+	Annotations labels    `json:"annotations"`
+	State       string    `json:"state"`
+	ActiveAt    time.Time `json:"activeAt"`
+	Value       string    `json:"value"`
+}
+
+type alertRow struct {
+	State       string `json:"state"`
+	Name        string `json:"name"`
+	Severity    string `json:"severity,omitempty"`
+	On          string `json:"on,omitempty"`
+	ActiveAt    string `json:"active_at,omitempty"`
+	Value       string `json:"value,omitempty"`
+	Labels      labels `json:"labels"`
+	Annotations labels `json:"annotations,omitempty"`
+}
+
+type alertsOutput struct {
+	Firing  int        `json:"firing" jsonschema:"how many alerts are firing"`
+	Pending int        `json:"pending" jsonschema:"how many alerts are pending, which have not fired yet"`
+	Alerts  []alertRow `json:"alerts" jsonschema:"the alerts shown, firing ones first; on is the service, job or instance"`
+	notes
+}
+
+func (s *server) addAlerts(srv *mcp.Server) {
+	add(s, srv, spec{
+		name: "prom_active_alerts", title: "Active alerts",
+		description: "Returns the alerts that Prometheus holds for active, at most 50: firing ones first, then pending ones, which have not fired yet, with severity, service, since when, value and summary. Answers what is wrong now. Silences of an Alertmanager are not known here.",
+		defaults:    map[string]any{"state": "all"},
+		enums:       map[string][]any{"state": {"all", "firing", "pending"}},
+	}, s.alerts)
+	add(s, srv, spec{
+		name: "prom_rules", title: "Rules",
+		description: "Returns alerting and recording rules with their expression, state and health, at most 50: alerts that fire first, and rules that fail to evaluate are marked. Answers what an alert means, or why a recorded metric is missing. Filter by a part of the name.",
+		defaults:    map[string]any{"type": "all"},
+		enums:       map[string][]any{"type": {"all", "alert", "record"}},
+	}, s.rules)
+}
+
+func (s *server) alerts(ctx context.Context, in alertsInput) (reply, alertsOutput, error) {
+	var data struct {
+		Alerts []alert `json:"alerts"`
+	}
+	n, err := s.client.get(ctx, "alerts", nil, &data)
+	if err != nil {
+		return reply{}, alertsOutput{}, err
+	}
+	out := alertsOutput{Alerts: []alertRow{}, notes: n}
+	var list []alert
+	for _, a := range data.Alerts {
+		switch a.State {
+		case "firing":
+			out.Firing++
+		case "pending":
+			out.Pending++
+		}
+		if in.State == "all" || in.State == "" || in.State == a.State {
+			list = append(list, a)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b alert) int {
+		if c := rank(a.State) - rank(b.State); c != 0 {
+			return c
+		}
+		return a.ActiveAt.Compare(b.ActiveAt)
+	})
+	p := page{limit: alertsChars}
+	p.line("## Alerts: %d firing, %d pending\n", out.Firing, out.Pending)
+	p.notes(n)
+	if len(list) == 0 {
+		p.line("None.")
+		return reply{text: p.String()}, out, nil
+	}
+	p.line("| state | alert | severity | on | since | value | summary |\n| --- | --- | --- | --- | --- | --- | --- |")
+	now := s.now()
+	shown := p.rows(min(len(list), alertRows), func(i int) string {
+		a := list[i]
+		when := fmt.Sprintf("%s (%s)", stamp(a.ActiveAt), since(now.Sub(a.ActiveAt)))
+		return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |", cell(a.State, 20), cell(a.Labels["alertname"], 80), cell(a.Labels["severity"], 20),
+			cell(a.Labels.first("service", "job", "instance"), 60), when, cell(a.Value, 30), cell(a.Annotations.first("summary", "description", "message"), 120))
+	})
+	for _, a := range list[:shown] {
+		out.Alerts = append(out.Alerts, alertRow{
+			plain(a.State, 20), plain(a.Labels["alertname"], 200), plain(a.Labels["severity"], 60),
+			plain(a.Labels.first("service", "job", "instance"), 200), stamp(a.ActiveAt), plain(a.Value, 60), a.Labels.bounded(), a.Annotations.bounded(),
+		})
+	}
+	if rest := len(list) - shown; rest > 0 {
+		p.line("\n%d more are left out. prom_query with ALERTS{alertstate=\"firing\"} and labels of your choice narrows them down.", rest)
+	}
+	if out.Pending > 0 && in.State != "firing" {
+		p.line("\nPending alerts have not fired: their condition must hold for longer first.")
+	}
+	return reply{text: p.String()}, out, nil
+}
+
+func rank(state string) int {
+	switch state {
+	case "firing":
+		return 0
+	case "pending":
+		return 1
+	}
+	return 2
+}
+
+type rulesInput struct {
+	Type   string `json:"type,omitempty" jsonschema:"which rules: alert, record or all"`
+	Filter string `json:"filter,omitempty" jsonschema:"only rules whose name, group or expression holds this text, in any case"`
+}
+
+// A rule is one of the API.
+type rule struct {
+	Name      string  `json:"name"`
+	Query     string  `json:"query"`
+	Type      string  `json:"type"`
+	State     string  `json:"state"`
+	Health    string  `json:"health"`
+	LastError string  `json:"lastError"`
+	Duration  float64 `json:"duration"`
+	Labels    labels  `json:"labels"`
+	group     string
+}
+
+type ruleRow struct {
+	Type      string  `json:"type"`
+	Group     string  `json:"group"`
+	Name      string  `json:"name"`
+	Query     string  `json:"query"`
+	State     string  `json:"state,omitempty"`
+	Health    string  `json:"health,omitempty"`
+	LastError string  `json:"last_error,omitempty"`
+	ForSec    float64 `json:"for_seconds,omitempty"`
+	Severity  string  `json:"severity,omitempty"`
+}
+
+type rulesOutput struct {
+	Total int       `json:"total" jsonschema:"how many rules matched"`
+	Rules []ruleRow `json:"rules" jsonschema:"the rules shown"`
+	notes
+}
+
+func (s *server) rules(ctx context.Context, in rulesInput) (reply, rulesOutput, error) {
+	params := url.Values{}
+	if in.Type == "alert" || in.Type == "record" {
+		params.Set("type", in.Type)
+	}
+	var data struct {
+		Groups []struct {
+			Name  string `json:"name"`
+			Rules []rule `json:"rules"`
+		} `json:"groups"`
+	}
+	n, err := s.client.get(ctx, "rules", params, &data)
+	if err != nil {
+		return reply{}, rulesOutput{}, err
+	}
+	want := strings.ToLower(in.Filter)
+	var list []rule
+	for _, g := range data.Groups {
+		for _, r := range g.Rules {
+			r.group = g.Name
+			if strings.Contains(strings.ToLower(r.Name+"\n"+g.Name+"\n"+r.Query), want) {
+				list = append(list, r)
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b rule) int { return ruleRank(a) - ruleRank(b) })
+	out := rulesOutput{Total: len(list), Rules: []ruleRow{}, notes: n}
+	p := page{limit: rulesChars}
+	p.line("## Rules: %d\n", out.Total)
+	p.notes(n)
+	if len(list) == 0 {
+		p.line("None%s.", map[bool]string{true: " that matches the filter"}[in.Filter != ""])
+		return reply{text: p.String()}, out, nil
+	}
+	p.line("| state | rule | group | expression | for | health |\n| --- | --- | --- | --- | --- | --- |")
+	shown := p.rows(min(len(list), alertRows), func(i int) string {
+		r := list[i]
+		health := r.Health
+		if r.LastError != "" {
+			health += ": " + r.LastError
+		}
+		state := r.State
+		if r.Type == "recording" {
+			state = "record"
+		}
+		return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |", cell(state, 20), cell(r.Name, 80), cell(r.group, 60), cell(r.Query, 240),
+			since(time.Duration(r.Duration*float64(time.Second))), cell(health, 160))
+	})
+	for _, r := range list[:shown] {
+		out.Rules = append(out.Rules, ruleRow{
+			plain(r.Type, 20), plain(r.group, 100), plain(r.Name, 200), plain(r.Query, 1000),
+			plain(r.State, 20), plain(r.Health, 20), plain(r.LastError, 300), r.Duration, plain(r.Labels["severity"], 60),
+		})
+	}
+	if rest := len(list) - shown; rest > 0 {
+		p.line("\n%d more are left out. Narrow them down with filter.", rest)
+	}
+	return reply{text: p.String()}, out, nil
+}
+
+// ruleRank puts what needs a look first.
+func ruleRank(r rule) int {
+	switch {
+	case r.Health != "ok" && r.Health != "" && r.Health != "unknown":
+		return 0
+	case r.State == "firing":
+		return 1
+	case r.State == "pending":
+		return 2
+	}
+	return 3
+}

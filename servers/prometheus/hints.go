@@ -1,0 +1,158 @@
+package prometheus
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	hintPatience = 3 * time.Second // all hints together; an empty answer must not wait for them
+	hintNames    = 3               // names of a query that are looked at
+	hintRange    = 24 * time.Hour
+)
+
+// hints says why a query may have matched nothing. What it cannot find out it
+// leaves out.
+func (c *client) hints(ctx context.Context, promql string, at time.Time) []string {
+	ctx, cancel := context.WithTimeout(ctx, hintPatience)
+	defer cancel()
+	span := url.Values{"start": {seconds(at.Add(-hintRange))}, "end": {seconds(at)}}
+	var out []string
+	for i, sel := range selectors(promql) {
+		if i == hintNames {
+			break
+		}
+		out = append(out, c.about(ctx, sel, span)...)
+	}
+	if compares(promql) {
+		out = append(out, "a comparison drops all series that do not meet it: that nothing is left may be the answer. Ask without it to see the values")
+	}
+	return out
+}
+
+// about says what is wrong with one selector.
+func (c *client) about(ctx context.Context, sel selector, span url.Values) []string {
+	if sel.name == "" {
+		return nil
+	}
+	quoted := fmt.Sprintf("{__name__=%s}", strconv.Quote(sel.name))
+	var names []string
+	if _, err := c.get(ctx, "labels", with(span, "match[]", quoted), &names); err != nil {
+		return nil
+	}
+	if len(names) == 0 {
+		return c.nearMetrics(ctx, sel.name, span)
+	}
+	var out []string
+	for _, m := range sel.matchers {
+		if m.op != "=" || m.label == "__name__" || m.value == "" {
+			continue
+		}
+		if !slices.Contains(names, m.label) {
+			out = append(out, fmt.Sprintf("%s has no label %q; it has: %s", sel.name, plain(m.label, 60), list(names, 15)))
+			continue
+		}
+		var values []string
+		if _, err := c.get(ctx, labelValues(m.label), with(span, "match[]", quoted), &values); err != nil || slices.Contains(values, m.value) {
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s has no series with %s=%q; values there: %s", sel.name, plain(m.label, 60), plain(m.value, 60), list(nearest(m.value, values, 8), 8)))
+	}
+	if out == nil {
+		out = append(out, fmt.Sprintf("%s exists, with the labels %s. Perhaps it had no value at this time, or its labels do not meet in this combination", sel.name, list(names, 15)))
+	}
+	return out
+}
+
+// nearMetrics names metrics whose names come near.
+func (c *client) nearMetrics(ctx context.Context, name string, span url.Values) []string {
+	var all []string
+	if _, err := c.get(ctx, labelValues("__name__"), span, &all); err != nil {
+		return nil
+	}
+	near := nearest(name, all, 5)
+	if len(near) == 0 {
+		return []string{fmt.Sprintf("there is no metric %s. Call prom_label_values with label __name__ for the names there are", plain(name, 100))}
+	}
+	return []string{fmt.Sprintf("there is no metric %s; nearest names: %s", plain(name, 100), list(near, 5))}
+}
+
+func with(v url.Values, key, value string) url.Values {
+	out := url.Values{key: {value}}
+	maps.Copy(out, v)
+	return out
+}
+
+// list returns at most n names on one line.
+func list(names []string, n int) string {
+	var out []string
+	for _, name := range names[:min(n, len(names))] {
+		out = append(out, plain(name, 100))
+	}
+	s := strings.Join(out, ", ")
+	if len(names) > n {
+		s += fmt.Sprintf(" and %d more", len(names)-n)
+	}
+	return s
+}
+
+// nearest returns at most n of the names that are most like the wanted one.
+func nearest(want string, names []string, n int) []string {
+	type scored struct {
+		name  string
+		score float64
+	}
+	want = strings.ToLower(want[:min(len(want), 200)])
+	var found []scored
+	for _, name := range names {
+		if len(name) > 200 {
+			continue
+		}
+		if sc := alike(want, strings.ToLower(name)); sc > 0.3 {
+			found = append(found, scored{name, sc})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b scored) int {
+		switch {
+		case a.score > b.score:
+			return -1
+		case a.score < b.score:
+			return 1
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	var out []string
+	for _, f := range found[:min(n, len(found))] {
+		out = append(out, f.name)
+	}
+	return out
+}
+
+// alike returns how much two names have in common, 0 to 1: pairs of letters, which
+// stand a swap of words and a slip of a letter.
+func alike(a, b string) float64 {
+	if a == b {
+		return 1
+	}
+	if len(a) < 2 || len(b) < 2 {
+		return 0
+	}
+	pairs := map[string]int{}
+	for i := range len(a) - 1 {
+		pairs[a[i:i+2]]++
+	}
+	both := 0
+	for i := range len(b) - 1 {
+		if pairs[b[i:i+2]] > 0 {
+			pairs[b[i:i+2]]--
+			both++
+		}
+	}
+	return 2 * float64(both) / float64(len(a)+len(b)-2)
+}

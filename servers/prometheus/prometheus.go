@@ -1,0 +1,206 @@
+// Package prometheus is the bundled server "prometheus": questions to a
+// Prometheus, or to what speaks its HTTP API (Thanos, Mimir, VictoriaMetrics).
+//
+//	srv, err := prometheus.New(prometheus.Options{URL: "https://prometheus.example:9090"})
+//
+// Every tool only reads. The address and the login are the operator's; a model
+// chooses queries, labels and times. Where an answer is empty, the tools look for
+// the reason: a name that nearly is that of a metric, a label or a value that the
+// metric does not have (hints.go). Where it would be too long, it is cut, and the
+// text says what was left out; a range query gets a step that keeps its points
+// bounded (queryrange.go).
+//
+// A login goes to the configured host alone, and what comes back is freed of it
+// before anything else looks at it (client.go).
+package prometheus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// Options are the settings of the server. The zero value takes them from the
+// environment; without an address the tools say what to set.
+type Options struct {
+	URL                string   `json:"url,omitempty" jsonschema:"address of Prometheus, with its path prefix where it has one, such as https://prometheus.example:9090 or https://mimir.example/prometheus; default: $PROMETHEUS_URL"`
+	Username           string   `json:"username,omitempty" jsonschema:"user for basic authentication; default: $PROMETHEUS_USERNAME"`
+	Password           string   `json:"password,omitempty" jsonschema:"password for basic authentication; better in the environment as PROMETHEUS_PASSWORD, where no list of processes shows it"`
+	Token              string   `json:"token,omitempty" jsonschema:"bearer token, in place of user and password; better in the environment as PROMETHEUS_TOKEN"`
+	TokenFile          string   `json:"token_file,omitempty" jsonschema:"file with the bearer token, read anew for each request"`
+	OrgID              string   `json:"org_id,omitempty" jsonschema:"tenant of Mimir, Cortex or Thanos, sent as X-Scope-OrgID; default: $ORG_ID"`
+	Headers            []string `json:"headers,omitempty" jsonschema:"more request headers, each as Name: value; also $PROMETHEUS_CUSTOM_HEADERS, a JSON object"`
+	CAFile             string   `json:"ca_file,omitempty" jsonschema:"file of PEM certificates to trust besides the system's"`
+	ClientCert         string   `json:"client_cert,omitempty" jsonschema:"file of the client's PEM certificate; default: $PROMETHEUS_CLIENT_CERT"`
+	ClientKey          string   `json:"client_key,omitempty" jsonschema:"file of the key of client_cert; default: $PROMETHEUS_CLIENT_KEY"`
+	InsecureSkipVerify bool     `json:"insecure_skip_verify,omitempty" jsonschema:"do not check the certificate of the server; also $PROMETHEUS_URL_SSL_VERIFY=false"`
+	TimeoutSec         float64  `json:"timeout_sec,omitempty" jsonschema:"seconds for one call of a tool, 1 to 120; default: $PROMETHEUS_REQUEST_TIMEOUT, else 8"`
+	NoImage            bool     `json:"no_image,omitempty" jsonschema:"answer range queries without the picture, for clients that do not show any"`
+}
+
+type server struct {
+	client  *client // nil: not configured
+	timeout time.Duration
+	noImage bool
+	now     func() time.Time
+}
+
+// New returns the server. It fails where an option cannot be used, and names it.
+func New(o Options) (*mcp.Server, error) {
+	s, err := newServer(o)
+	if err != nil {
+		return nil, err
+	}
+	srv := mcp.NewServer(&mcp.Implementation{Name: "tenon-prometheus", Title: "Prometheus", Version: "1.0.0"},
+		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{}})
+	s.addQuery(srv)
+	s.addRange(srv)
+	s.addAlerts(srv)
+	s.addLabels(srv)
+	s.addTargets(srv)
+	s.addHealth(srv)
+	return srv, nil
+}
+
+// Meta returns what is declared of each tool, by its name.
+func Meta() map[string]tool.Meta {
+	m := map[string]tool.Meta{}
+	for _, e := range []struct {
+		name     string
+		maxChars int
+		hint     string
+	}{
+		{"prom_query", queryChars, "prometheus promql instant query metric value monitoring 指标 查询 监控"},
+		{"prom_query_range", rangeChars, "prometheus promql range query trend history graph time series 趋势 区间 曲线"},
+		{"prom_active_alerts", alertsChars, "prometheus alerts firing pending alertmanager incident 告警 报警"},
+		{"prom_label_values", valuesChars, "prometheus label values metric names jobs instances 标签 取值"},
+		{"prom_label_names", valuesChars, "prometheus label names keys 标签 名称"},
+		{"prom_series", seriesChars, "prometheus series selector match labels 时间序列"},
+		{"prom_metadata", metadataChars, "prometheus metric metadata type help unit 指标 说明 类型"},
+		{"prom_targets", targetsChars, "prometheus scrape targets up down health exporter 采集 目标"},
+		{"prom_rules", rulesChars, "prometheus alerting recording rules expression 规则"},
+		{"prom_health", healthChars, "prometheus health ready version build status 健康 版本"},
+	} {
+		m[e.name] = tool.Meta{
+			Registered: true, ReadOnly: true, ConcurrencySafe: true, Idempotent: true,
+			SideEffect: tool.EffectNetwork, RiskLevel: tool.RiskLow,
+			MaxResultChars: e.maxChars, SearchHint: e.hint, Labels: []tool.Label{tool.LabelPrivate},
+		}
+	}
+	return m
+}
+
+// spec is the part of a tool's definition that differs between the tools here.
+type spec struct {
+	name, title, description string
+	defaults                 map[string]any   // of input properties
+	enums                    map[string][]any // of input properties
+}
+
+// definition returns the tool that sp describes, with In as its input and Out as
+// its answer. It panics where a default names no property, as mcp.AddTool does on a
+// bad tool.
+func definition[In, Out any](sp spec) (*mcp.Tool, *jsonschema.Schema) {
+	in, err := jsonschema.For[In](nil)
+	if err != nil {
+		panic(err)
+	}
+	out, err := jsonschema.For[Out](nil)
+	if err != nil {
+		panic(err)
+	}
+	for name, value := range sp.defaults {
+		b, err := json.Marshal(value)
+		if err != nil {
+			panic(err)
+		}
+		in.Properties[name].Default = b
+	}
+	for name, values := range sp.enums {
+		in.Properties[name].Enum = values
+	}
+	for _, p := range in.Properties {
+		if len(p.Types) > 0 { // a list may be left out, but it is a list
+			p.Type, p.Types = p.Types[len(p.Types)-1], nil
+		}
+	}
+	no, yes := false, true
+	return &mcp.Tool{
+		Name: sp.name, Description: sp.description, InputSchema: in, OutputSchema: out,
+		Annotations: &mcp.ToolAnnotations{Title: sp.title, ReadOnlyHint: true, DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &yes},
+	}, in
+}
+
+// add registers a tool. Its answer is a text, perhaps with a picture, and the same
+// as data.
+//
+// It is not mcp.AddTool, which resolves both schemas of each tool when the server
+// is built: most of the work of a process that is started to list its tools.
+func add[In, Out any](s *server, srv *mcp.Server, sp spec, answer func(context.Context, In) (reply, Out, error)) {
+	t, schema := definition[In, Out](sp)
+	resolved := sync.OnceValues(func() (*jsonschema.Resolved, error) { return schema.Resolve(nil) })
+	srv.AddTool(t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		res := &mcp.CallToolResult{}
+		var in In
+		if err := arguments(resolved, req.Params.Arguments, &in); err != nil {
+			res.SetError(err)
+			return res, nil
+		}
+		if s.client == nil {
+			res.SetError(errNotConfigured)
+			return res, nil
+		}
+		ctx, cancel := context.WithTimeout(ctx, s.timeout)
+		defer cancel()
+		r, out, err := answer(ctx, in)
+		if err != nil {
+			res.SetError(err)
+			return res, nil
+		}
+		res.StructuredContent = out
+		res.Content = []mcp.Content{&mcp.TextContent{Text: r.text}}
+		if r.png != nil {
+			res.Content = append(res.Content, &mcp.ImageContent{Data: r.png, MIMEType: "image/png"})
+		}
+		return res, nil
+	})
+}
+
+// arguments reads what a model wrote: checked against the schema, and completed
+// with its defaults.
+func arguments(schema func() (*jsonschema.Resolved, error), raw json.RawMessage, in any) error {
+	resolved, err := schema()
+	if err != nil {
+		return err
+	}
+	values := map[string]any{}
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &values); err != nil {
+			return errors.New("the arguments must be one JSON object")
+		}
+	}
+	if err := resolved.ApplyDefaults(&values); err != nil {
+		return err
+	}
+	if err := resolved.Validate(values); err != nil {
+		return errors.New(plain(err.Error(), 600))
+	}
+	b, err := json.Marshal(values)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(b, in)
+}
+
+// A reply is the part of an answer that is no data.
+type reply struct {
+	text string
+	png  []byte
+}
