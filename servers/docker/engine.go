@@ -1,0 +1,213 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"github.com/tenon-mcp/tenon/internal/dockerhost"
+)
+
+const (
+	usualLimit = 15 * time.Second
+	longLimit  = 30 * time.Second
+	// maxAnswer bounds what the engine may answer, but for logs and events, of
+	// which only as much is read as is wanted.
+	maxAnswer = 64 << 20
+)
+
+// An engine is the connection of one call.
+type engine struct {
+	*client.Client
+	host dockerhost.Host
+	skew time.Duration // how far its clock is ahead of ours, where that is more than a moment
+}
+
+// ask finds the engine and answers a call by it, all within limit.
+func ask[In input, Out any](ctx context.Context, s *server, limit time.Duration, in In, answer func(context.Context, *engine, In) (string, Out, error)) (says string, out Out, err error) {
+	outer := ctx
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	host, err := dockerhost.Find(ctx, s.find)
+	if err != nil {
+		return "", out, err
+	}
+	e := &engine{host: host}
+	e.Client, err = host.Client(client.WithHTTPResponseHook(e.seen), client.WithUserAgent("Tenon/1.0 (docker)"))
+	if err != nil {
+		return "", out, err
+	}
+	defer e.Close()
+	if _, err = e.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true}); err == nil {
+		says, out, err = answer(ctx, e, in)
+	}
+	if err == nil {
+		return says, out, nil
+	}
+	switch {
+	case outer.Err() != nil:
+		return "", out, outer.Err()
+	case ctx.Err() != nil:
+		return "", out, e.late(limit, in)
+	case in.about() != "" && errdefs.IsNotFound(err):
+		return "", out, e.unknown(ctx, in.about())
+	}
+	return "", out, e.failed(ctx, err)
+}
+
+// seen looks at every answer of the engine before it is read.
+func (e *engine) seen(r *http.Response) {
+	if at, err := http.ParseTime(r.Header.Get("Date")); err == nil {
+		if skew := time.Until(at); skew.Abs() > 3*time.Second {
+			e.skew = skew
+		}
+	}
+	path := r.Request.URL.Path
+	if !strings.HasSuffix(path, "/logs") && !strings.HasSuffix(path, "/events") {
+		r.Body = &bounded{ReadCloser: r.Body, left: maxAnswer}
+	}
+}
+
+// now is the time by the clock of the engine.
+func (e *engine) now() time.Time { return time.Now().Add(e.skew) }
+
+// bounded fails where a body is larger than anything that is asked for.
+type bounded struct {
+	io.ReadCloser
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errors.New("the engine's answer is larger than 64 MiB")
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+// late says that the time was over, and what that means.
+func (e *engine) late(limit time.Duration, in input) error {
+	if p, ok := any(in).(powerInput); ok {
+		return fmt.Errorf("the engine at %s has not said within %s that it is done with %s; it may still do it. Look with docker_ps before trying again", e.host, limit, p.Name)
+	}
+	return fmt.Errorf("the engine at %s did not answer within %s. It may be busy or hang: try again, or see whether docker_ps answers; the operator can raise the option timeout_sec", e.host, limit)
+}
+
+// failed returns an error of the engine as an answer.
+func (e *engine) failed(ctx context.Context, err error) error {
+	if explained := e.host.Explain(ctx, err); errors.Is(explained, dockerhost.ErrUnreachable) {
+		return explained
+	}
+	text := strings.TrimPrefix(err.Error(), "Error response from daemon: ")
+	text = plain(text, 300)
+	if errdefs.IsNotImplemented(err) || strings.Contains(text, "does not support reading") {
+		text += ". It cannot do this, or not for this container"
+	}
+	return fmt.Errorf("the engine at %s says: %s", e.host, text)
+}
+
+// name is what the engine allows for names, and what ids look like. Nothing that
+// matches is an option, a path or a part of one.
+var name = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$`) })
+
+func checkName(s string) error {
+	if !name().MatchString(s) {
+		return fmt.Errorf("%q is no name or id of a container: letters, digits, _ . and - only, at most 128, a letter or digit first. docker_ps lists the names", plain(s, 60))
+	}
+	return nil
+}
+
+// unknown says that there is no such container, and which ones are like it.
+func (e *engine) unknown(ctx context.Context, wanted string) error {
+	list, err := e.ContainerList(ctx, client.ContainerListOptions{All: true})
+	if err != nil {
+		return e.failed(ctx, err)
+	}
+	if len(list.Items) == 0 {
+		return fmt.Errorf("there is no container %s, and none at all at %s", wanted, e.host)
+	}
+	if near := nearest(wanted, list.Items); len(near) > 0 {
+		return fmt.Errorf("there is no container %s. Like it: %s", wanted, strings.Join(near, ", "))
+	}
+	return fmt.Errorf("there is no container %s among the %d at %s; docker_ps lists them", wanted, len(list.Items), e.host)
+}
+
+// nearest returns up to five names that are like wanted, the most like first.
+func nearest(wanted string, list []container.Summary) []string {
+	type candidate struct {
+		name     string
+		distance int
+	}
+	var near []candidate
+	w := strings.ToLower(wanted)
+	for _, c := range list {
+		n := strings.ToLower(nameOf(c))
+		d := distance(w, n)
+		switch {
+		case c.Labels["com.docker.compose.service"] == wanted:
+			d = 0
+		case strings.Contains(n, w) || strings.Contains(w, n):
+			d = 1
+		case d > max(2, len(w)/3):
+			continue
+		}
+		near = append(near, candidate{nameOf(c), d})
+	}
+	slices.SortStableFunc(near, func(a, b candidate) int { return a.distance - b.distance })
+	var names []string
+	for _, c := range near[:min(len(near), 5)] {
+		names = append(names, plain(c.name, 80))
+	}
+	return names
+}
+
+// distance is the number of characters to change, add or leave out between two
+// texts of at most 128.
+func distance(a, b string) int {
+	a, b = a[:min(len(a), 128)], b[:min(len(b), 128)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := before
+			if a[i] != b[j] {
+				cost++
+			}
+			before = row[j+1]
+			row[j+1] = min(row[j+1]+1, row[j]+1, cost)
+		}
+	}
+	return row[len(b)]
+}
+
+// nameOf returns the name of a container without the slash before it.
+func nameOf(c container.Summary) string {
+	for _, n := range c.Names { // links have more than one slash
+		if n = strings.TrimPrefix(n, "/"); !strings.Contains(n, "/") {
+			return n
+		}
+	}
+	return shortID(c.ID)
+}
+
+// shortID returns the part of an id that people use.
+func shortID(id string) string {
+	id = strings.TrimPrefix(id, "sha256:")
+	return plain(id[:min(len(id), 12)], 12)
+}

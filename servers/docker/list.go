@@ -1,0 +1,159 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/moby/moby/client"
+)
+
+const (
+	psChars = 6000
+	psMost  = 200 // containers in the structured answer
+)
+
+type psInput struct {
+	State        string `json:"state,omitempty" jsonschema:"only containers in this state; left out: all"`
+	NameContains string `json:"name_contains,omitempty" jsonschema:"only containers whose name, image or compose service holds this text, whatever its case"`
+}
+
+func (psInput) about() string { return "" }
+
+func (in psInput) check() error { return checkText("name_contains", in.NameContains) }
+
+// checkText refuses a text that is too long to be looked for.
+func checkText(parameter, s string) error {
+	if len(s) > 200 {
+		return fmt.Errorf("%s must be at most 200 characters long", parameter)
+	}
+	return nil
+}
+
+type psOutput struct {
+	Containers []psContainer `json:"containers" jsonschema:"the containers, newest first; at most 200"`
+	Total      int           `json:"total" jsonschema:"how many match"`
+	Running    int           `json:"running" jsonschema:"how many of them run"`
+	Engine     string        `json:"engine" jsonschema:"address of the engine that answered"`
+}
+
+type psContainer struct {
+	ID      string   `json:"id" jsonschema:"the id's first 12 characters"`
+	Name    string   `json:"name" jsonschema:"name, as other tools take it"`
+	Image   string   `json:"image" jsonschema:"image it was made from"`
+	State   string   `json:"state" jsonschema:"created, running, paused, restarting, exited, removing or dead"`
+	Status  string   `json:"status" jsonschema:"state with its time, exit code and health, as the engine words it"`
+	Health  string   `json:"health,omitempty" jsonschema:"starting, healthy or unhealthy, where it is checked"`
+	Ports   []string `json:"ports" jsonschema:"ports, those of the host first"`
+	Created string   `json:"created" jsonschema:"when it was made, UTC"`
+	Project string   `json:"project,omitempty" jsonschema:"project of docker compose"`
+	Service string   `json:"service,omitempty" jsonschema:"service of docker compose"`
+}
+
+func (s *server) addList(srv *mcp.Server) {
+	add(srv, s, spec{
+		name: "docker_ps", title: "Containers",
+		description: "Lists all containers of the engine, stopped ones too: name, image, status with health and exit code, ports. Start here to find a container's name, or which one is down or restarts.",
+		choices:     map[string][]any{"state": {"created", "running", "paused", "restarting", "exited", "removing", "dead"}},
+	}, ps)
+}
+
+func ps(ctx context.Context, e *engine, in psInput) (string, psOutput, error) {
+	list, err := e.ContainerList(ctx, client.ContainerListOptions{All: true})
+	out := psOutput{Containers: []psContainer{}, Engine: e.host.Address}
+	if err != nil {
+		return "", out, err
+	}
+	if len(list.Items) == 0 {
+		return fmt.Sprintf("There are no containers at %s.", e.host), out, nil
+	}
+	var rows [][]string
+	for _, c := range list.Items {
+		if !in.takes(c) {
+			continue
+		}
+		out.Total++
+		if c.State == container.StateRunning {
+			out.Running++
+		}
+		p := shown(c)
+		if len(out.Containers) < psMost {
+			out.Containers = append(out.Containers, p)
+		}
+		rows = append(rows, []string{plain(p.Name, 60), plain(p.Image, 40), plain(p.Status, 60), plain(strings.Join(p.Ports, ", "), 60)})
+	}
+	if out.Total == 0 {
+		return fmt.Sprintf("None of the %s at %s matches. Leave state and name_contains out to see all.", plural(len(list.Items), "container"), e.host), out, nil
+	}
+	head := fmt.Sprintf("## Containers\n\n%s, %d running, at %s\n\n", plural(out.Total, "container"), out.Running, plain(e.host.Address, 120))
+	body, _ := table([]string{"name", "image", "status", "ports"}, rows, psChars-len(head))
+	return head + body, out, nil
+}
+
+func (in psInput) takes(c container.Summary) bool {
+	if in.State != "" && string(c.State) != in.State {
+		return false
+	}
+	want := strings.ToLower(in.NameContains)
+	return want == "" || strings.Contains(strings.ToLower(nameOf(c)), want) || strings.Contains(strings.ToLower(c.Image), want) ||
+		strings.Contains(strings.ToLower(c.Labels["com.docker.compose.service"]), want)
+}
+
+func shown(c container.Summary) psContainer {
+	p := psContainer{
+		ID: shortID(c.ID), Name: plain(nameOf(c), 128), Image: plain(c.Image, 200), State: plain(string(c.State), 20),
+		Status: plain(c.Status, 100), Created: time.Unix(c.Created, 0).UTC().Format(time.RFC3339), Ports: ports(c.Ports),
+		Project: plain(c.Labels["com.docker.compose.project"], 80), Service: plain(c.Labels["com.docker.compose.service"], 80),
+	}
+	switch {
+	case c.Health != nil && c.Health.Status != container.NoHealthcheck:
+		p.Health = plain(string(c.Health.Status), 20)
+	case strings.Contains(c.Status, "(unhealthy)"): // engines before API 1.52 say it in words alone
+		p.Health = "unhealthy"
+	case strings.Contains(c.Status, "(healthy)"):
+		p.Health = "healthy"
+	case strings.Contains(c.Status, "(health: starting)"):
+		p.Health = "starting"
+	}
+	return p
+}
+
+// ports returns the ports of a container as docker ps writes them, each once: a
+// port that is open at all addresses is listed for both families.
+func ports(list []container.PortSummary) []string {
+	slices.SortStableFunc(list, func(a, b container.PortSummary) int {
+		if (a.PublicPort == 0) != (b.PublicPort == 0) {
+			return int(b.PublicPort) - int(a.PublicPort)
+		}
+		return int(a.PrivatePort) - int(b.PrivatePort)
+	})
+	out := []string{}
+	for _, p := range list[:min(len(list), 100)] {
+		inside := strconv.Itoa(int(p.PrivatePort)) + "/" + plain(p.Type, 8)
+		if p.PublicPort != 0 {
+			at := "*"
+			if p.IP.IsValid() && !p.IP.IsUnspecified() {
+				at = address(p.IP)
+			}
+			inside = at + ":" + strconv.Itoa(int(p.PublicPort)) + "->" + inside
+		}
+		if !slices.Contains(out, inside) {
+			out = append(out, inside)
+		}
+	}
+	return out
+}
+
+func address(a netip.Addr) string {
+	if a.Is6() {
+		return "[" + a.String() + "]"
+	}
+	return a.String()
+}
