@@ -19,6 +19,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/servers/docker"
 	"github.com/tenon-mcp/tenon/servers/network"
 	"github.com/tenon-mcp/tenon/servers/prometheus"
 	"github.com/tenon-mcp/tenon/servers/system"
@@ -61,6 +62,10 @@ func All() []Server {
 			Name: "time", Port: 8010, Keyless: true, Meta: clock.Meta(),
 			Summary: "The current time in any time zone, and conversion between zones.",
 		}, clock.New),
+		bundle(Server{
+			Name: "docker", Port: 8011, Meta: docker.Meta(),
+			Summary: "A look at containers, their logs, images and events, and restarts of them where allowed.",
+		}, docker.New),
 		bundle(Server{
 			Name: "prometheus", Port: 8013, Meta: prometheus.Meta(),
 			Summary: "Questions to a Prometheus: values, developments, alerts, rules, targets and names.",
