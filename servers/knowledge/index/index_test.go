@@ -197,6 +197,50 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+func TestNearest(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	x := open(t, path)
+	if err := x.UseModel(t.Context(), "one"); err != nil {
+		t.Fatal(err)
+	}
+	put(t, x, document("a", "alpha", "none"), document("b", "beta"))
+	pending, err := x.Pending(t.Context(), 10)
+	if err != nil || len(pending) != 3 || pending[0].Text != "beta" {
+		t.Fatalf("pending %+v, %v", pending, err)
+	}
+	if err := x.PutVectors(t.Context(), map[int64][][]int8{
+		3: {index.Quantize([]float32{0, 5, 0})},
+		1: {index.Quantize([]float32{0, 0, -1}), index.Quantize([]float32{9, 1, 0})},
+		2: nil, 99: {index.Quantize([]float32{1, 0, 0})},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []*index.Index{x, open(t, path)} {
+		hits, err := x.Nearest(t.Context(), index.Quantize([]float32{1, 0.5, 0}), 5, nil)
+		if err != nil || len(hits) != 2 || hits[0].Section != 1 || hits[1].Section != 3 || hits[0].Score < 0.9 {
+			t.Errorf("nearest %+v, %v", hits, err)
+		}
+		if pending, err := x.Pending(t.Context(), 10); err != nil || len(pending) != 0 {
+			t.Errorf("still pending %+v, %v", pending, err)
+		}
+	}
+	if err := x.Remove(t.Context(), []string{"a"}); err != nil {
+		t.Fatal(err)
+	}
+	if hits, err := x.Nearest(t.Context(), index.Quantize([]float32{1, 0.5, 0}), 5, nil); err != nil || len(hits) != 1 {
+		t.Errorf("after a removal %+v, %v", hits, err)
+	}
+	if err := x.UseModel(t.Context(), "two"); err != nil {
+		t.Fatal(err)
+	}
+	if pending, err := x.Pending(t.Context(), 10); err != nil || len(pending) != 1 {
+		t.Errorf("pending with another model %+v, %v", pending, err)
+	}
+	if index.Quantize([]float32{0, 0}) != nil {
+		t.Error("nothing has a direction")
+	}
+}
+
 // TestManyDocuments holds the index to its figures on ten thousand documents.
 func TestManyDocuments(t *testing.T) {
 	n := 500

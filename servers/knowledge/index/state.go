@@ -16,6 +16,7 @@ type state struct {
 	lengths   []int32
 	alive     int
 	length    int64 // of all
+	vectors   []vector
 }
 
 func (s *state) set(section, document int64, length int32) {
@@ -67,7 +68,11 @@ func load(ctx context.Context, tx *sql.Tx) (*state, error) {
 		}
 		s.set(section, document, length)
 	}
-	return s, rows.Err()
+	if err := rows.Err(); err != nil {
+		return s, err
+	}
+	s.vectors, err = loadVectors(ctx, tx)
+	return s, err
 }
 
 // clone returns a copy that may be changed: a state that others see never is.
