@@ -196,12 +196,18 @@ func (a authority) approve(ctx context.Context, r *call.Request, d *tool.Decisio
 		r.Note(stageApproval, "allowed by approval %s, for this session", id)
 		return nil
 	}
+	round := newRound(r, d)
+	if id, ok := round.allowed(); ok {
+		r.Note(stageApproval, "goes on, approved before (%s)", id)
+		return nil
+	}
 	p, err := b.Ask(ctx, q)
 	switch {
 	case err != nil:
 		return notApproved(p, err)
 	case p.Status == tool.ApprovalApproved:
 		r.Note(stageApproval, "approved by %s (%s)%s", by(p), p.ID, because(p))
+		round.allow(p.ID)
 		return nil
 	}
 	return refused(p)

@@ -44,6 +44,9 @@ type Client struct {
 	level  string
 	owns   map[string]*own // by server
 
+	allowed  map[string]string // of a modern client; see grants.go
+	redeemed bool
+
 	subs subs
 }
 

@@ -69,6 +69,7 @@ func (c visit) passOn(ctx context.Context, s Server, r Request, st *state) (tool
 	}
 	sealed := c.r.seal(state{
 		Server: s.Name(), Caller: c.o.Caller, Digest: c.o.Digest, State: *w.State, Expires: time.Now().Add(stateLife).Unix(),
+		Grant: c.grant(),
 	})
 	edited, err := jsonrpc.Edit(result.Join(), jsonrpc.Field{Key: "requestState", Value: jsonrpc.Quote(nil, sealed)})
 	return tool.OneOf(edited), err

@@ -125,7 +125,10 @@ func (w *waiting) leave() (tool.Bytes, error) {
 		return nil, fmt.Errorf("%d requests wait for their clients already: try again later", maxParked)
 	}
 	w.rounds++
-	st := state{Round: w.rounds, Server: w.server, Caller: w.c.o.Caller, Digest: w.c.o.Digest, Parked: w.id, Expires: time.Now().Add(parkedFor).Unix()}
+	st := state{
+		Round: w.rounds, Server: w.server, Caller: w.c.o.Caller, Digest: w.c.o.Digest, Parked: w.id,
+		Expires: time.Now().Add(parkedFor).Unix(), Grant: w.c.grant(),
+	}
 	w.c, w.now = visit{}, Request{}
 	w.deadline = time.AfterFunc(parkedFor, func() {
 		if w.r.parked.take(w.id) != nil {

@@ -92,6 +92,7 @@ type Relay struct {
 	key    [32]byte
 	parked parked
 	leases leases
+	grants grants
 	ctx    context.Context
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup

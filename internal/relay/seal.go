@@ -33,6 +33,7 @@ type state struct {
 	Parked  string `json:"p,omitempty"` // the call that waits
 	Round   int    `json:"n,omitempty"` // how often it has
 	State   string `json:"r,omitempty"` // of the server
+	Grant   string `json:"g,omitempty"` // what a person has allowed
 }
 
 // seal returns a state as text that nobody can change.
