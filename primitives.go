@@ -37,7 +37,7 @@ func (s *Session) fromPool(ctx context.Context, sees *scoped, as Viewer, r relay
 	lists := sees.primitives
 	for _, kind := range []offer.Kind{offer.Prompts, offer.Resources, offer.Templates} {
 		if kind.Method == r.Method {
-			return tool.OneOf(lists.All(ctx, kind, sees.reachable()).Result()), nil
+			return s.allOf(sees.view, as, lists.All(ctx, kind, sees.reachable())), nil
 		}
 	}
 	switch r.Method {

@@ -132,6 +132,9 @@ func (s *Session) Request(ctx context.Context, r PeerRequest) (tool.Bytes, *json
 	if err != nil {
 		return nil, clientError(v, r.Method, err)
 	}
+	if s.o.Modern && cacheable[r.Method] && !s.g.sameForAll(p, r.Viewer) {
+		result = era.Private(result)
+	}
 	if p.cfg.Policy.Redact.Results {
 		result, _ = s.g.secrets.Result(result)
 	}

@@ -62,9 +62,8 @@ func (h *handler) discover(ctx context.Context, x *wire.Exchange, m *jsonrpc.Mes
 	if !about.Modern {
 		return tool.OneOf(era.Discovered(about.Raw, about.Bridge)), nil
 	}
-	raw, err := jsonrpc.Edit(about.Raw,
-		jsonrpc.Field{Key: "supportedVersions", Value: []byte(`["` + era.ModernFirst + `"]`)},
-		jsonrpc.Field{Key: "ttlMs", Value: []byte(listTTL)}, jsonrpc.Field{Key: "cacheScope", Value: []byte(`"private"`)})
+	fields := h.shows.SelfHints(h.viewer(x, m.Params), about.Raw).Fields()
+	raw, err := jsonrpc.Edit(about.Raw, append(fields, jsonrpc.Field{Key: "supportedVersions", Value: []byte(`["` + era.ModernFirst + `"]`)})...)
 	if err != nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "server %s: %v", h.server, err)
 	}

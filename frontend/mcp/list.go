@@ -20,12 +20,9 @@ type list struct {
 	offer          tenon.Offer
 	server         string // the only one, under its own names; empty is all
 	can            string // the client's capabilities that tools may need
+	hints          tenon.Hints
 	legacy, modern tool.Bytes
 }
-
-// listTTL says in milliseconds how long a modern client may keep the list. It is
-// short, since servers come and go.
-const listTTL = "5000"
 
 // lists are the lists that were made last: callers who may do different things
 // have lists of their own.
@@ -38,16 +35,16 @@ type lists struct {
 const maxLists = 32
 
 // of returns the list of an offer, or of one server in it.
-func (l *lists) of(offer tenon.Offer, server, can string) *list {
+func (l *lists) of(offer tenon.Offer, server, can string, hints tenon.Hints) *list {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := slices.IndexFunc(l.made, func(m *list) bool { return m.offer == offer && m.server == server && m.can == can }); i >= 0 {
+	if i := slices.IndexFunc(l.made, func(m *list) bool { return m.offer == offer && m.server == server && m.can == can && m.hints == hints }); i >= 0 {
 		return l.made[i]
 	}
 	if len(l.made) == maxLists {
 		l.made = slices.Delete(l.made, 0, 1)
 	}
-	l.made = append(l.made, render(offer, server, can))
+	l.made = append(l.made, render(offer, server, can, hints))
 	return l.made[len(l.made)-1]
 }
 
@@ -68,7 +65,11 @@ func (h *handler) tools(ctx context.Context, x *wire.Exchange, m *jsonrpc.Messag
 	case h.name != "":
 		offer = offer.Steady(&h.form)
 	}
-	l := h.lists.of(offer, h.server, can)
+	hints := h.shows.Hints(who)
+	if can != "" || offer.Lazy() {
+		hints.Public = false // it is for this client
+	}
+	l := h.lists.of(offer, h.server, can, hints)
 	if modern {
 		return l.modern, nil
 	}
@@ -110,7 +111,7 @@ func (h *handler) can(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message,
 }
 
 // render makes the list: each tool as its server sent it, but for its name.
-func render(offer tenon.Offer, server, can string) *list {
+func render(offer tenon.Offer, server, can string, hints tenon.Hints) *list {
 	size := 64
 	for name, t := range offer.All {
 		size += len(t.Raw) + len(name) + 1
@@ -142,11 +143,17 @@ func render(offer tenon.Offer, server, can string) *list {
 		body = append(body, raw...)
 	}
 	body = append(body, "]}"...)
+	head := []byte(`{"resultType":"complete",`)
+	for _, f := range hints.Fields() {
+		head = append(append(jsonrpc.Quote(head, f.Key), ':'), f.Value...)
+		head = append(head, ',')
+	}
 	return &list{
+		hints:  hints,
 		offer:  offer,
 		server: server,
 		can:    can,
 		legacy: tool.Bytes{[]byte("{"), body},
-		modern: tool.Bytes{[]byte(`{"resultType":"complete","ttlMs":` + listTTL + `,"cacheScope":"private",`), body},
+		modern: tool.Bytes{head, body},
 	}
 }

@@ -181,7 +181,7 @@ func TestModernRequests(t *testing.T) {
 		want       []string
 	}{
 		{"discover", modern("server/discover", ""), append(v, "Mcp-Method", "server/discover"), 200, []string{`"supportedVersions":["2026-07-28"]`, `"version":"1.2.3"`, `"ttlMs"`}},
-		{"list", modern("tools/list", ""), append(v, "Mcp-Method", "tools/list"), 200, []string{`"resultType":"complete"`, `"ttlMs":5000`, `"cacheScope":"private"`, `"name":"two__echo"`}},
+		{"list", modern("tools/list", ""), append(v, "Mcp-Method", "tools/list"), 200, []string{`"resultType":"complete"`, `"ttlMs":0`, `"cacheScope":"private"`, `"name":"two__echo"`}},
 		{"call of a legacy server", modern("tools/call", `"name":"one__echo","arguments":{"a":1}`), append(v, "Mcp-Method", "tools/call", "Mcp-Name", "one__echo"), 200, []string{`{"resultType":"complete","content":[{"type":"text","text":"{\"a\":1}"}]}`}},
 		{"name in base64", modern("tools/call", `"name":"one__echo"`), append(v, "Mcp-Method", "tools/call", "Mcp-Name", "=?base64?b25lX19lY2hv?="), 200, []string{`"result"`}},
 		{"era of the body", modern("tools/list", ""), []string{"Mcp-Method", "tools/list"}, 200, []string{`"ttlMs"`}},

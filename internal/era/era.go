@@ -258,6 +258,6 @@ func Initialized(discover []byte, version, bridge string) []byte {
 // Discovered makes the answer to server/discover from that to initialize. bridge is what
 // modern clients do not have as legacy ones do.
 func Discovered(initialize []byte, bridge string) []byte {
-	return about(initialize, `"resultType":"complete","supportedVersions":["`+ModernFirst+`"],"ttlMs":5000,"cacheScope":"private"`,
+	return about(initialize, `"resultType":"complete","supportedVersions":["`+ModernFirst+`"],"ttlMs":0,"cacheScope":"private"`,
 		"The server speaks MCP up to "+LatestLegacy+" only: "+bridge)
 }

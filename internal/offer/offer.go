@@ -16,10 +16,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -67,7 +69,15 @@ type part struct {
 	ready chan struct{} // closed when the rest is set
 	at    time.Time
 	items []Item
+	hints era.Hints
 	err   error
+}
+
+// now returns the hints of the part as they are by now: it was kept for a while.
+func (p *part) now() era.Hints {
+	left := p.hints
+	left.TTL = max(left.TTL-time.Since(p.at).Milliseconds(), 0)
+	return left
 }
 
 // An Item is one of a list, as its server sent it.
@@ -96,6 +106,15 @@ func (l *Lists) Forget(server, method string) {
 
 // Of returns a list of one server.
 func (l *Lists) Of(ctx context.Context, kind Kind, server string) ([]Item, error) {
+	p, err := l.part(ctx, kind, server)
+	if err != nil {
+		return nil, err
+	}
+	return p.items, nil
+}
+
+// part returns a list of one server with all that is known of it.
+func (l *Lists) part(ctx context.Context, kind Kind, server string) (*part, error) {
 	at := place{server, kind}
 	for {
 		l.mu.Lock()
@@ -107,7 +126,7 @@ func (l *Lists) Of(ctx context.Context, kind Kind, server string) ([]Item, error
 		}
 		l.mu.Unlock()
 		if mine {
-			p.items, p.err = l.read(ctx, kind, server)
+			p.items, p.hints, p.err = l.read(ctx, kind, server)
 			p.at = time.Now()
 			close(p.ready)
 		}
@@ -126,7 +145,7 @@ func (l *Lists) Of(ctx context.Context, kind Kind, server string) ([]Item, error
 				continue // whoever asked gave up
 			}
 		}
-		return p.items, p.err
+		return p, p.err
 	}
 }
 
@@ -139,9 +158,13 @@ func (p *part) stale() bool {
 	}
 }
 
+// unbounded are the hints of a list with nothing in it yet.
+var unbounded = era.Hints{TTL: math.MaxInt64, Public: true}
+
 // read reads all pages of a list.
-func (l *Lists) read(ctx context.Context, kind Kind, server string) ([]Item, error) {
+func (l *Lists) read(ctx context.Context, kind Kind, server string) ([]Item, era.Hints, error) {
 	var out []Item
+	hints := unbounded
 	seen := map[string]bool{}
 	for cursor := ""; ; {
 		var params []byte
@@ -150,16 +173,17 @@ func (l *Lists) read(ctx context.Context, kind Kind, server string) ([]Item, err
 		}
 		result, err := l.fetch(ctx, server, kind.Method, params)
 		if e, ok := errors.AsType[*jsonrpc.Error](err); ok && cursor == "" && e.Code == jsonrpc.CodeMethodNotFound {
-			return nil, nil // it has none
+			return nil, hints, nil // it has none
 		}
 		if err != nil {
-			return nil, err
+			return nil, hints, err
 		}
 		var page map[string]json.RawMessage
 		var items []json.RawMessage
 		if json.Unmarshal(result.Join(), &page) != nil || json.Unmarshal(page[kind.Member], &items) != nil {
-			return nil, fmt.Errorf("%s of server %s has no %s", kind.Method, server, kind.Member)
+			return nil, hints, fmt.Errorf("%s of server %s has no %s", kind.Method, server, kind.Member)
 		}
+		hints = hints.And(era.HintsOf(result))
 		for _, raw := range items {
 			if key, ok := keyOf(raw, kind.Key); ok && !seen["\x00"+key] {
 				seen["\x00"+key] = true
@@ -168,7 +192,7 @@ func (l *Lists) read(ctx context.Context, kind Kind, server string) ([]Item, err
 		}
 		next, _ := jsonrpc.String(page["nextCursor"])
 		if next == "" || seen[next] || len(seen) > maxPages+maxItems || len(out) > maxItems {
-			return out, nil
+			return out, hints, nil
 		}
 		seen[next] = true
 		cursor = next
@@ -195,20 +219,30 @@ type All struct {
 	shown []string // what each is called, in order
 	raw   [][]byte
 	at    map[string]At
+	hints era.Hints
 }
+
+// Hints say how long the list may be kept, and whether anybody may see it: as its parts
+// say. One that is not to be had may be there at once.
+func (a *All) Hints() era.Hints { return a.hints }
 
 // All makes one list of those of the servers, in their order. A server whose list is
 // not to be had has none.
 func (l *Lists) All(ctx context.Context, kind Kind, servers []string) *All {
-	parts := make([][]Item, len(servers))
+	parts := make([]*part, len(servers))
 	var wg sync.WaitGroup
 	for i, server := range servers {
-		wg.Go(func() { parts[i], _ = l.Of(ctx, kind, server) }) // its state says what is wrong
+		wg.Go(func() { parts[i], _ = l.part(ctx, kind, server) }) // its state says what is wrong
 	}
 	wg.Wait()
-	out := &All{kind: kind, at: map[string]At{}}
+	out := &All{kind: kind, at: map[string]At{}, hints: unbounded}
 	for i, server := range servers {
-		for _, item := range parts[i] {
+		if parts[i] == nil || parts[i].err != nil {
+			out.hints = out.hints.And(era.Hints{})
+			continue
+		}
+		out.hints = out.hints.And(parts[i].now())
+		for _, item := range parts[i].items {
 			out.add(l.shownAs(kind, server, item.Key, out), server, item)
 		}
 	}

@@ -115,6 +115,7 @@ type dialer struct {
 	changed func()          // the server said that its tools have changed
 	unread  atomic.Int64    // lines that were no messages
 	about   atomic.Pointer[About]
+	hints   atomic.Pointer[era.Hints] // of the tools that were listed last
 
 	mu   sync.Mutex
 	shut bool // tasks is waited for: nothing may be added to it

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/wire"
 	"github.com/tenon-mcp/tenon/tool"
@@ -20,10 +22,27 @@ const (
 	relistFor = 30 * time.Second
 )
 
+// unbounded are the hints of a list that holds nothing which could change.
+var unbounded = era.Hints{TTL: math.MaxInt64, Public: true}
+
+// ListHints returns how long the tools that a server listed last may be kept, and whether
+// anybody may see them. Those of ours never change.
+func ListHints(s *Server) era.Hints {
+	if s.o.Tools != nil {
+		return unbounded
+	}
+	if h := s.dialer.hints.Load(); h != nil {
+		return *h
+	}
+	return era.Hints{}
+}
+
 // list returns all pages of the server's tools, each tool as it came. A server
 // that knows no tools/list has none.
 func (l *link) list(ctx context.Context) ([]json.RawMessage, error) {
 	tools := []json.RawMessage{}
+	hints := unbounded
+	defer func() { l.from.hints.Store(&hints) }()
 	seen := map[string]bool{}
 	for cursor := ""; ; {
 		var params []byte
@@ -45,6 +64,7 @@ func (l *link) list(ctx context.Context) ([]json.RawMessage, error) {
 			return nil, fmt.Errorf("tools/list: %w", err)
 		}
 		tools = append(tools, page.Tools...)
+		hints = hints.And(era.HintsOf(result))
 		switch {
 		case len(tools) > maxTools:
 			return nil, fmt.Errorf("tools/list: more than %d tools", maxTools)
