@@ -89,6 +89,22 @@ func Corpus(tb testing.TB, elem ...string) string {
 	return path
 }
 
+// Vectors returns the path of elem inside the folder vectors that lies beside the
+// corpus: files of others with what is expected of them. It is skipped, with the
+// reason, where they are missing.
+func Vectors(tb testing.TB, elem ...string) string {
+	tb.Helper()
+	corpus := os.Getenv("TENON_TEST_CORPUS")
+	if corpus == "" {
+		tb.Skip("needs the vectors beside a corpus: set TENON_TEST_CORPUS to its folder")
+	}
+	path := filepath.Join(append([]string{filepath.Dir(filepath.Clean(corpus)), "vectors"}, elem...)...)
+	if _, err := os.Stat(path); err != nil {
+		tb.Skip("needs the vectors beside the corpus: " + err.Error())
+	}
+	return path
+}
+
 // Program returns the path of a program that a package of Debian brings, such as
 // dockerd. It must stand in testdata/debian/programs, so that make test installs it.
 func Program(tb testing.TB, name string) string {

@@ -1,0 +1,251 @@
+package document
+
+import (
+	"bytes"
+	"context"
+	"mime"
+	"strings"
+
+	"github.com/gabriel-vasile/mimetype"
+
+	"github.com/tenon-mcp/tenon/internal/document/archive"
+	"github.com/tenon-mcp/tenon/internal/document/draft"
+	"github.com/tenon-mcp/tenon/internal/document/ooxml"
+	"github.com/tenon-mcp/tenon/internal/document/page"
+	"github.com/tenon-mcp/tenon/internal/document/pdf"
+	"github.com/tenon-mcp/tenon/internal/document/sheet"
+	"github.com/tenon-mcp/tenon/internal/document/text"
+)
+
+// A format is a way to convert documents.
+type format struct {
+	name    string   // short
+	title   string   // for people
+	types   []string // that are this format
+	ends    []string // of names, where the content does not tell
+	convert func(ctx context.Context, src draft.Source, out *draft.Out) error
+}
+
+const office = "application/vnd.openxmlformats-officedocument."
+
+// formats are all of them.
+func formats(o Options) []format {
+	reader := pdf.Converter{Spawner: o.Spawner, Command: o.Command, Env: o.Env, Cache: o.Cache}
+	return []format{
+		{"pdf", "PDF", []string{"application/pdf"}, []string{".pdf"}, reader.Convert},
+		{"docx", "a DOCX document", []string{office + "wordprocessingml.document"}, []string{".docx", ".docm", ".dotx"}, ooxml.Word},
+		{"pptx", "a PPTX presentation", []string{office + "presentationml.presentation"}, []string{".pptx", ".pptm", ".ppsx"}, ooxml.Slides},
+		{"xlsx", "an XLSX workbook", []string{office + "spreadsheetml.sheet"}, []string{".xlsx", ".xlsm", ".xltx"}, sheet.XLSX},
+		{"html", "HTML", []string{"text/html", "application/xhtml+xml"}, []string{".html", ".htm", ".xhtml"}, page.Convert},
+		{"zip", "a ZIP archive", []string{"application/zip"}, []string{".zip"}, archive.ZIP},
+		{"tar", "a tar archive", []string{"application/x-tar"}, []string{".tar"}, archive.Tar},
+		{"packed", "a packed file", []string{"application/gzip", "application/x-bzip2", "application/x-xz", "application/zstd"}, []string{".gz", ".tgz", ".bz2", ".xz", ".zst"}, archive.Packed},
+		{"ipynb", "a notebook", []string{"application/x-ipynb+json"}, []string{".ipynb"}, text.Notebook},
+		{"jsonl", "lines of JSON", []string{"application/x-ndjson", "application/jsonl"}, []string{".jsonl", ".ndjson"}, text.JSONLines},
+		{"json", "JSON", []string{"application/json", "application/geo+json", "application/ld+json"}, []string{".json", ".geojson"}, text.JSON},
+		{"feed", "a feed", []string{"application/rss+xml", "application/atom+xml"}, []string{".rss", ".atom"}, text.Feed},
+		{"xml", "XML", []string{"text/xml", "application/xml", "image/svg+xml"}, []string{".xml", ".xsd", ".xsl", ".svg", ".kml", ".gpx"}, text.XML},
+		{"csv", "a table as text", []string{"text/csv", "text/tab-separated-values"}, []string{".csv", ".tsv", ".tab"}, text.CSV},
+		{"markdown", "Markdown", []string{"text/markdown"}, []string{".md", ".markdown", ".mdx"}, text.Markdown},
+		{"code", "source code", nil, nil, text.Code},
+		{"text", "text", []string{"text/plain"}, []string{".txt", ".text", ".log"}, text.Plain},
+	}
+}
+
+const sniffed = 3072 // bytes by which the content tells what it is
+
+// detect returns the format of a document, nil where there is none, and its type.
+func (c *Converter) detect(src Source) (*format, string) {
+	if src.Size == 0 {
+		return nil, "inode/x-empty"
+	}
+	head := src.Head(sniffed)
+	found := mimetype.Detect(head)
+	kind, _, _ := mime.ParseMediaType(found.String())
+	if kind == "application/zip" || strings.HasPrefix(kind, office) {
+		kind = zipKind(src)
+	}
+	if kind == "application/x-ole-storage" || found.Is("application/x-ole-storage") || bytes.HasPrefix(head, []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")) {
+		kind = "application/x-ole-storage"
+	}
+	declared, _, err := mime.ParseMediaType(src.MIME)
+	if err != nil {
+		declared = ""
+	}
+	if bytes.Contains(head[:min(len(head), 1024)], []byte("%PDF-")) && !strings.HasPrefix(kind, "text/html") {
+		kind = "application/pdf"
+	}
+	if isText(kind) {
+		return c.textFormat(src, head, kind, declared)
+	}
+	if f := c.byType(kind); f != nil {
+		return f, kind
+	}
+	for up := found.Parent(); up != nil; up = up.Parent() {
+		parent, _, _ := mime.ParseMediaType(up.String())
+		if f := c.byType(parent); f != nil && !isText(parent) {
+			return f, kind
+		}
+	}
+	// What nobody knows may be text in an old encoding: there are no zeros in it.
+	if kind == "application/octet-stream" {
+		if bytes.IndexByte(head, 0) >= 0 || controls(head)*20 > len(head) {
+			return c.byName(src, kind), kind
+		}
+		return c.textFormat(src, head, "text/plain", declared)
+	}
+	return nil, kind
+}
+
+// controls counts what is in no text.
+func controls(head []byte) int {
+	n := 0
+	for _, b := range head {
+		if b < ' ' && b != '\n' && b != '\r' && b != '\t' && b != '\f' && b != 0x1b {
+			n++
+		}
+	}
+	return n
+}
+
+func isText(kind string) bool {
+	switch kind {
+	case "application/json", "application/x-ndjson", "application/geo+json", "application/ld+json", "application/javascript",
+		"application/rss+xml", "application/atom+xml", "image/svg+xml", "application/xhtml+xml", "application/xml", "application/jsonl":
+		return true
+	}
+	return strings.HasPrefix(kind, "text/") && kind != "text/rtf" && kind != "text/calendar" || strings.HasSuffix(kind, "+xml") && !strings.Contains(kind, "opendocument")
+}
+
+// textFormat returns the format of a text: where its content tells none, by its
+// declared type and its name.
+func (c *Converter) textFormat(src Source, head []byte, kind, declared string) (*format, string) {
+	trimmed := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+	switch ext := src.Ext(); {
+	case kind == "text/html" && (ext == ".md" || ext == ".markdown" || text.Language(src.Name) != ""):
+	case kind == "text/html", kind == "application/rss+xml", kind == "application/atom+xml":
+		return c.byType(kind), kind
+	case ext == ".ipynb":
+		return c.byType("application/x-ipynb+json"), "application/x-ipynb+json"
+	case kind == "application/json" && ext != ".jsonl" && ext != ".ndjson", kind == "application/geo+json":
+		return c.byType("application/json"), kind
+	case kind == "application/xhtml+xml", bytes.HasPrefix(trimmed, []byte("<!DOCTYPE html")), bytes.HasPrefix(trimmed, []byte("<html")):
+		return c.byType("text/html"), kind
+	case bytes.HasPrefix(trimmed, []byte("<?xml")), strings.HasSuffix(kind, "xml"):
+		return c.byType("text/xml"), kind
+	}
+	if f := c.byName(src, ""); f != nil && f.isText() {
+		return f, firstType(f, kind)
+	}
+	if text.Language(src.Name) != "" {
+		return c.named("code"), kind
+	}
+	for _, t := range []string{declared, kind} {
+		if f := c.byType(t); f != nil && f.isText() && t != "text/plain" {
+			return f, t
+		}
+	}
+	if looksJSON(trimmed) {
+		return c.byType("application/json"), "application/json"
+	}
+	return c.named("text"), kind
+}
+
+func looksJSON(b []byte) bool {
+	return len(b) > 1 && (b[0] == '{' && bytes.Contains(b, []byte(`":`)) || b[0] == '[' && strings.ContainsRune(`{["0123456789`, rune(b[1])))
+}
+
+func (f *format) isText() bool {
+	switch f.name {
+	case "html", "ipynb", "jsonl", "json", "feed", "xml", "csv", "markdown", "code", "text", "eml":
+		return true
+	}
+	return false
+}
+
+func firstType(f *format, usual string) string {
+	if len(f.types) > 0 {
+		return f.types[0]
+	}
+	return usual
+}
+
+func (c *Converter) named(name string) *format {
+	for i := range c.formats {
+		if c.formats[i].name == name {
+			return &c.formats[i]
+		}
+	}
+	return nil
+}
+
+func (c *Converter) byType(kind string) *format {
+	for i := range c.formats {
+		for _, t := range c.formats[i].types {
+			if t == kind {
+				return &c.formats[i]
+			}
+		}
+	}
+	return nil
+}
+
+// byName returns the format that a name says. Where the content is not text, it
+// must be one that is not text either.
+func (c *Converter) byName(src Source, kind string) *format {
+	ext := src.Ext()
+	if ext == "" {
+		return nil
+	}
+	for i := range c.formats {
+		for _, e := range c.formats[i].ends {
+			if e == ext && (kind == "" || !c.formats[i].isText()) {
+				return &c.formats[i]
+			}
+		}
+	}
+	return nil
+}
+
+// zipKind returns what a ZIP container is, by the parts in it.
+func zipKind(src Source) string {
+	z, err := draft.OpenZip(src, draft.NewBudget())
+	if err != nil {
+		return zipByName(src)
+	}
+	if b, err := z.Read("mimetype", 200); err == nil {
+		if kind := strings.TrimSpace(string(b)); strings.HasPrefix(kind, "application/") {
+			return kind
+		}
+	}
+	for part, kind := range map[string]string{
+		"word/document.xml": office + "wordprocessingml.document", "ppt/presentation.xml": office + "presentationml.presentation",
+		"xl/workbook.xml": office + "spreadsheetml.sheet", "xl/workbook.bin": office + "spreadsheetml.sheet",
+		"meta-inf/container.xml": "application/epub+zip",
+	} {
+		if z.Has(part) {
+			return kind
+		}
+	}
+	if b, err := z.Read("[Content_Types].xml", 1<<20); err == nil {
+		for _, kind := range []string{"wordprocessingml.document", "presentationml.presentation", "spreadsheetml.sheet"} {
+			if bytes.Contains(b, []byte(kind+".main+xml")) {
+				return office + kind
+			}
+		}
+	}
+	return "application/zip"
+}
+
+// zipByName returns what a damaged container was to be, so that the error says so.
+func zipByName(src Source) string {
+	switch src.Ext() {
+	case ".docx":
+		return office + "wordprocessingml.document"
+	case ".pptx":
+		return office + "presentationml.presentation"
+	case ".xlsx":
+		return office + "spreadsheetml.sheet"
+	}
+	return "application/zip"
+}

@@ -1,0 +1,279 @@
+package text
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/document/draft"
+	"github.com/tenon-mcp/tenon/internal/document/page"
+)
+
+const (
+	maxIndented = 8 << 20 // bytes of JSON that is indented anew
+	maxNotebook = 64 << 20
+	maxDepth    = 64 // levels that are indented
+)
+
+// JSON converts JSON to a block of code, indented where it is all on one line.
+func JSON(ctx context.Context, src draft.Source, out *draft.Out) error {
+	if src.Size <= maxIndented {
+		r, _ := Decode(src)
+		b, err := io.ReadAll(r)
+		if err != nil {
+			return draft.Damage(err, "the JSON cannot be read")
+		}
+		if notebook(b) {
+			return Notebook(ctx, src, out)
+		}
+		if bytes.Count(bytes.TrimSpace(b), []byte("\n")) < len(b)/500+1 && nesting(b) < maxDepth {
+			var indented bytes.Buffer
+			if json.Indent(&indented, b, "", "  ") == nil && indented.Len() < 4*len(b)+100 {
+				out.Code("json", indented.String())
+				return out.Err()
+			}
+		}
+		if !json.Valid(b) && !lineWise(b) {
+			out.Note("this is no valid JSON: it is shown as it is")
+		}
+	}
+	return fenced(src, out, "json")
+}
+
+// nesting returns how deep JSON is nested.
+func nesting(b []byte) int {
+	depth, most := 0, 0
+	for _, c := range b {
+		switch c {
+		case '{', '[':
+			depth++
+			most = max(most, depth)
+		case '}', ']':
+			depth--
+		}
+	}
+	return most
+}
+
+// lineWise reports whether each line is JSON by itself.
+func lineWise(b []byte) bool {
+	for line := range bytes.Lines(b) {
+		if len(bytes.TrimSpace(line)) > 0 && !json.Valid(line) {
+			return false
+		}
+	}
+	return true
+}
+
+func notebook(b []byte) bool {
+	return bytes.Contains(b, []byte(`"nbformat"`)) && bytes.Contains(b, []byte(`"cells"`))
+}
+
+// lines of a notebook are a string or a list of strings.
+type joined string
+
+func (j *joined) UnmarshalJSON(b []byte) error {
+	var one string
+	if json.Unmarshal(b, &one) == nil {
+		*j = joined(one)
+		return nil
+	}
+	var many []string
+	if json.Unmarshal(b, &many) == nil { // anything else is nothing to read
+		*j = joined(strings.Join(many, ""))
+	}
+	return nil
+}
+
+type cell struct {
+	Type    string `json:"cell_type"`
+	Source  joined `json:"source"`
+	Outputs []struct {
+		Type      string                     `json:"output_type"`
+		Text      joined                     `json:"text"`
+		Data      map[string]json.RawMessage `json:"data"`
+		ErrorName string                     `json:"ename"`
+		Error     string                     `json:"evalue"`
+	} `json:"outputs"`
+}
+
+// Notebook converts a notebook of Jupyter: its texts, its code, and what that put out.
+func Notebook(_ context.Context, src draft.Source, out *draft.Out) error {
+	b, err := src.Bytes(maxNotebook)
+	if err != nil {
+		return err
+	}
+	var n struct {
+		Cells    []cell `json:"cells"`
+		Metadata struct {
+			Title    string `json:"title"`
+			Language struct {
+				Name string `json:"name"`
+			} `json:"language_info"`
+			Kernel struct {
+				Language string `json:"language"`
+			} `json:"kernelspec"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(b, &n); err != nil {
+		return draft.Damage(err, "the notebook is no JSON of the form that notebooks have")
+	}
+	language := n.Metadata.Language.Name
+	if language == "" {
+		language = n.Metadata.Kernel.Language
+	}
+	if language == "" {
+		language = "python"
+	}
+	out.Set("title", n.Metadata.Title)
+	out.Set("language", language)
+	for _, c := range n.Cells {
+		if err := out.Err(); err != nil {
+			return err
+		}
+		switch c.Type {
+		case "markdown":
+			markdown(string(c.Source), out)
+		case "code":
+			if strings.TrimSpace(string(c.Source)) != "" {
+				out.Code(language, string(c.Source))
+			}
+			outputs(c, out)
+		case "raw":
+			out.Code("", string(c.Source))
+		}
+	}
+	return out.Err()
+}
+
+// outputs writes what a cell put out: of each output its most readable form.
+func outputs(c cell, out *draft.Out) {
+	for _, o := range c.Outputs {
+		text := string(o.Text)
+		if o.Type == "error" {
+			text = o.ErrorName + ": " + o.Error
+		}
+		form := func(kind string) string {
+			var s joined
+			if raw, ok := o.Data[kind]; ok && s.UnmarshalJSON(raw) == nil {
+				return string(s)
+			}
+			return ""
+		}
+		if table := form("text/html"); strings.Contains(table, "<table") {
+			if page.Fragment(table, "", out) == nil {
+				continue
+			}
+		}
+		if md := form("text/markdown"); md != "" {
+			markdown(md, out)
+			continue
+		}
+		for kind := range o.Data {
+			if strings.HasPrefix(kind, "image/") {
+				out.Note("images that cells put out are left out")
+			}
+		}
+		text += form("text/plain")
+		if strings.TrimSpace(text) != "" {
+			out.Block("Output:")
+			out.Code("", text)
+		}
+	}
+}
+
+// markdown writes Markdown of another document, with its headings in the outline.
+func markdown(text string, out *draft.Out) {
+	fence := false
+	var block strings.Builder
+	for line := range strings.Lines(text) {
+		bare := strings.TrimRight(line, "\r\n")
+		if strings.HasPrefix(strings.TrimSpace(bare), "```") {
+			fence = !fence
+		}
+		level := len(bare) - len(strings.TrimLeft(bare, "#"))
+		if fence || level == 0 || level > 6 || len(bare) <= level || bare[level] != ' ' {
+			block.WriteString(line)
+			continue
+		}
+		out.Block(block.String())
+		block.Reset()
+		out.Heading(level, bare[level:])
+	}
+	out.Block(block.String())
+}
+
+// JSONLines converts JSON that stands line by line: objects with the same keys are a
+// table, anything else code.
+func JSONLines(_ context.Context, src draft.Source, out *draft.Out) error {
+	r, _ := Decode(src)
+	b := bufio.NewReaderSize(r, 64<<10)
+	first, err := b.ReadSlice('\n')
+	keys, flat := keysOf(first)
+	if err != nil && !errors.Is(err, io.EOF) || !flat || len(keys) > 40 {
+		return fenced(src, out, "json")
+	}
+	out.Table(keys)
+	line := bytes.Clone(first)
+	for rows := 1; ; rows++ {
+		if len(bytes.TrimSpace(line)) > 0 {
+			var v map[string]json.RawMessage
+			if err := json.Unmarshal(line, &v); err != nil {
+				return draft.Damage(err, "line %d is no JSON", rows)
+			}
+			row := make([]string, len(keys))
+			for i, k := range keys {
+				row[i] = scalar(v[k])
+				delete(v, k)
+			}
+			if len(v) > 0 {
+				out.Note("keys that the first line does not have are left out")
+			}
+			out.Row(row)
+		}
+		if err := out.Err(); err != nil {
+			return err
+		}
+		if line, err = b.ReadBytes('\n'); err != nil && len(line) == 0 {
+			break
+		}
+		if len(line) > maxIndented {
+			return draft.TooLarge("line %d has more than %d MiB", rows+1, maxIndented>>20)
+		}
+	}
+	out.EndTable()
+	return out.Err()
+}
+
+func scalar(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}
+
+// keysOf returns the keys of an object in their order, and whether their values are
+// single ones.
+func keysOf(line []byte) (keys []string, flat bool) {
+	d := json.NewDecoder(bytes.NewReader(line))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, false
+	}
+	for d.More() {
+		k, err := d.Token()
+		if err != nil {
+			return nil, false
+		}
+		keys = append(keys, fmt.Sprint(k))
+		if v, err := d.Token(); err != nil || v == json.Delim('{') || v == json.Delim('[') {
+			return nil, false
+		}
+	}
+	return keys, len(keys) > 0
+}
