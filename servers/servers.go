@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/servers/docker"
+	"github.com/tenon-mcp/tenon/servers/hostlog"
 	"github.com/tenon-mcp/tenon/servers/network"
 	"github.com/tenon-mcp/tenon/servers/prometheus"
 	"github.com/tenon-mcp/tenon/servers/system"
@@ -58,6 +59,10 @@ func All() []Server {
 			Name: "network", Port: 8009, Keyless: true, Meta: network.Meta(),
 			Summary: "A look at other hosts: ping, DNS, ports, HTTP, TLS, traceroute and whois.",
 		}, network.New),
+		bundle(Server{
+			Name: "hostlog", Port: 8012, Keyless: true, Meta: hostlog.Meta(),
+			Summary: "Logs of a Linux or macOS machine: the systemd journal, syslog and other log files.",
+		}, hostlog.New),
 		bundle(Server{
 			Name: "time", Port: 8010, Keyless: true, Meta: clock.Meta(),
 			Summary: "The current time in any time zone, and conversion between zones.",

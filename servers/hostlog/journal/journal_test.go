@@ -377,3 +377,56 @@ func FuzzOpen(f *testing.F) {
 		j.Values("_PID", 10)
 	})
 }
+
+// TestBeingWritten reads a file while its writer has it open, and again when there is more.
+func TestBeingWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "system.journal")
+	cmd := exec.CommandContext(t.Context(), testenv.Program(t, writer), "-o", path, "-")
+	input, err := cmd.StdinPipe() // the writer ends with it
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer input.Close()
+	entries := bytes.SplitAfter(export(60), []byte("\n\n"))
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	written := 0
+	for _, n := range []int{7, 60} {
+		if _, err := input.Write(bytes.Join(entries[written:n], nil)); err != nil {
+			t.Fatal(err)
+		}
+		written = n
+		for end := time.Now().Add(20 * time.Second); newest(path) != fmt.Sprintf("online request %d", n-1); <-tick.C {
+			if time.Now().After(end) {
+				t.Fatalf("the newest entry is %q", newest(path))
+			}
+		}
+	}
+}
+
+// newest returns the state of a file and the beginning of its newest message.
+func newest(path string) string {
+	b, err := os.Open(path)
+	if err != nil {
+		return err.Error()
+	}
+	defer b.Close()
+	info, err := b.Stat()
+	if err != nil {
+		return err.Error()
+	}
+	f, err := journal.Open(b, info.Size())
+	if err != nil {
+		return err.Error()
+	}
+	e, ok := f.Entries().Prev()
+	if !ok || f.Info().State != journal.Online {
+		return fmt.Sprint(ok, f.Info().State)
+	}
+	message, _, _ := strings.Cut(e.Fields["MESSAGE"], " took")
+	return "online " + message
+}

@@ -1,0 +1,309 @@
+package hostlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Bounds of looking for files.
+const (
+	maxFiles = 2000  // that are looked into
+	maxSeen  = 20000 // names
+	maxDepth = 6
+)
+
+// A root is a directory, or one file of it, that may be read.
+type root struct {
+	given string // as the operator wrote it
+	dir   string // absolute and free of symbolic links
+	only  string // the one file, or empty
+}
+
+func openRoots(paths []string) ([]root, error) {
+	var roots []root
+	for _, p := range paths {
+		r, err := openRoot(p)
+		if err != nil {
+			return nil, fmt.Errorf("option paths: %w", err)
+		}
+		roots = append(roots, r)
+	}
+	if len(paths) > 0 {
+		return roots, nil
+	}
+	for _, p := range defaultPaths() {
+		if r, err := openRoot(p); err == nil { // not every machine has each
+			roots = append(roots, r)
+		}
+	}
+	return roots, nil
+}
+
+func defaultPaths() []string {
+	switch runtime.GOOS {
+	case "darwin":
+		return []string{"/var/log", "/Library/Logs"}
+	case "windows":
+		return nil
+	}
+	return []string{"/var/log", "/run/log/journal"}
+}
+
+func openRoot(p string) (root, error) {
+	abs, err := filepath.Abs(p)
+	if err != nil {
+		return root{}, err
+	}
+	dir, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return root{}, err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return root{}, err
+	}
+	r := root{given: abs, dir: dir}
+	if !info.IsDir() {
+		r.given, r.dir, r.only = filepath.Dir(abs), filepath.Dir(dir), filepath.Base(dir)
+	}
+	return r, nil
+}
+
+// within returns the name of a path below the root.
+func (r root) within(path string) (rel string, ok bool) {
+	for _, dir := range []string{r.dir, r.given} {
+		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) && (r.only == "" || rel == r.only) {
+			return rel, true
+		}
+	}
+	return "", false
+}
+
+var errOutside = errors.New("outside of the directories that may be read")
+
+// open opens a regular file within the roots. A symbolic link is followed only to
+// where a root is: the system itself refuses to leave the directory of one.
+func (s *server) open(path string) (*os.File, fs.FileInfo, error) {
+	f, info, err := s.openWithin(path)
+	if err == nil || errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errOutside) {
+		return f, info, err
+	}
+	if resolved, e := filepath.EvalSymlinks(path); e == nil && resolved != path {
+		if f, info, e := s.openWithin(resolved); e == nil {
+			return f, info, nil
+		}
+	}
+	return nil, nil, err
+}
+
+func (s *server) openWithin(path string) (*os.File, fs.FileInfo, error) {
+	for _, r := range s.roots {
+		rel, ok := r.within(path)
+		if !ok {
+			continue
+		}
+		dir, err := os.OpenRoot(r.dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer dir.Close()
+		// A pipe must not make the call wait for a writer.
+		f, err := dir.OpenFile(rel, os.O_RDONLY|nonblock, 0)
+		if err != nil {
+			return nil, nil, err
+		}
+		info, err := f.Stat()
+		if err == nil && !info.Mode().IsRegular() {
+			err = errors.New("this is no regular file")
+		}
+		if err != nil {
+			f.Close()
+			return nil, nil, err
+		}
+		return f, info, nil
+	}
+	return nil, nil, errOutside
+}
+
+// A file is one file of logs.
+type file struct {
+	path    string
+	base    string // the path that it had before it was rotated
+	journal bool
+	size    int64
+	mtime   time.Time
+}
+
+// files returns the files below the roots, those that were written last first, and
+// whether there are more.
+func (s *server) files(ctx context.Context) (list []file, more bool) {
+	seen := 0
+	known := map[string]bool{}
+	for _, r := range s.roots {
+		dir, err := os.OpenRoot(r.dir)
+		if err != nil {
+			continue
+		}
+		_ = fs.WalkDir(dir.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+			seen++
+			path := filepath.Join(r.dir, filepath.FromSlash(name))
+			switch {
+			case ctx.Err() != nil || seen > maxSeen || len(list) >= maxFiles:
+				more = true
+				return fs.SkipAll
+			case err != nil:
+				return nil // list_log_sources says what cannot be read
+			case d.IsDir() && (strings.Count(name, "/") >= maxDepth || r.only != "" && name != "."):
+				return fs.SkipDir
+			case !d.Type().IsRegular() || r.only != "" && name != r.only || known[path]:
+				return nil
+			}
+			if info, err := d.Info(); err == nil && info.Size() > 0 {
+				known[path] = true
+				list = append(list, newFile(path, info))
+			}
+			return nil
+		})
+		dir.Close()
+	}
+	slices.SortStableFunc(list, func(a, b file) int { return b.mtime.Compare(a.mtime) })
+	return list, more
+}
+
+func newFile(path string, info fs.FileInfo) file {
+	name := strings.TrimSuffix(filepath.Base(path), "~")
+	return file{
+		path: path, base: filepath.Join(filepath.Dir(path), unrotated(filepath.Base(path))),
+		journal: strings.HasSuffix(name, ".journal"), size: info.Size(), mtime: info.ModTime(),
+	}
+}
+
+var rotated = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(.+?)(?:\.(?:\d{1,3}|old)|[-._]\d{4}-?\d{2}-?\d{2}(?:[-_T.]?\d{2,6})?)(\.log)?$`)
+})
+
+// unrotated returns the name that a file had before logrotate and its kin renamed it.
+func unrotated(name string) string {
+	for _, ending := range []string{".gz", ".xz", ".zst", ".zstd", ".bz2"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	if m := rotated().FindStringSubmatch(name); m != nil {
+		return m[1] + m[2]
+	}
+	return name
+}
+
+// Names of sources that are no paths.
+const (
+	sourceJournal = "journal"
+	sourceUnified = "unified"
+	sourceAll     = "all"
+)
+
+// choose returns the files that a source names. Without a name it is the journal
+// where there is one, else everything.
+func (s *server) choose(ctx context.Context, source string) (list []file, name string, more bool, err error) {
+	if len(source) > 4096 || strings.ContainsRune(source, 0) {
+		return nil, "", false, errors.New("source is no name of a source. Call list_log_sources for what there is")
+	}
+	all, more := s.files(ctx)
+	journals := slices.DeleteFunc(slices.Clone(all), func(f file) bool { return !f.journal })
+	switch source = strings.TrimSpace(source); {
+	case source == sourceAll || source == "" && len(journals) == 0:
+		return all, sourceAll, more, nil
+	case source == "" || source == sourceJournal:
+		if len(journals) == 0 {
+			return nil, "", false, errors.New(`there are no journal files in the directories that may be read. Use source "all", or call list_log_sources for what there is`)
+		}
+		return journals, sourceJournal, more, nil
+	}
+	list, err = s.named(all, source)
+	return list, source, false, err
+}
+
+// named returns the files that a path means: a log with its rotated files, one file,
+// or all that is in a directory.
+func (s *server) named(all []file, source string) ([]file, error) {
+	var tried []string
+	if filepath.IsAbs(source) {
+		tried = []string{filepath.Clean(source)}
+	} else {
+		for _, r := range s.roots {
+			tried = append(tried, filepath.Join(r.dir, source))
+		}
+	}
+	inside := false
+	for _, path := range tried {
+		for _, r := range s.roots {
+			rel, ok := r.within(path)
+			if !ok {
+				continue
+			}
+			inside = true
+			path := filepath.Join(r.dir, rel)
+			below := path + string(filepath.Separator)
+			for _, match := range []func(file) bool{
+				func(f file) bool { return f.base == path },
+				func(f file) bool { return f.path == path },
+				func(f file) bool { return strings.HasPrefix(f.path, below) },
+			} {
+				if list := slices.DeleteFunc(slices.Clone(all), func(f file) bool { return !match(f) }); len(list) > 0 {
+					return list, nil
+				}
+			}
+			f, info, err := s.open(path)
+			if err == nil {
+				f.Close()
+				return []file{newFile(path, info)}, nil
+			}
+			if !errors.Is(err, fs.ErrNotExist) && filepath.IsAbs(source) {
+				return nil, fmt.Errorf("%s: %s", plain(source, 200), reason(err))
+			}
+		}
+	}
+	if !inside {
+		return nil, fmt.Errorf("%s is outside of the directories that this server may read (%s). Call list_log_sources for what there is; an operator opens others with the option paths of the server hostlog",
+			plain(source, 200), plain(s.where(), 400))
+	}
+	return nil, fmt.Errorf("there is no log %s. Call list_log_sources for what there is", plain(source, 200))
+}
+
+// where names the roots.
+func (s *server) where() string {
+	var list []string
+	for _, r := range s.roots {
+		list = append(list, filepath.Join(r.dir, r.only))
+	}
+	if list == nil {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}
+
+// reason returns what a model needs of an error about a file.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "there is no such file"
+	case errors.Is(err, fs.ErrPermission):
+		return "permission denied for the user that runs this server"
+	case errors.Is(err, errOutside):
+		return errOutside.Error()
+	case errors.Is(err, context.DeadlineExceeded):
+		return "the time was over"
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	}
+	return plain(err.Error(), 200)
+}
