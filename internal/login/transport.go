@@ -370,10 +370,12 @@ func (h *holder) machine(ctx context.Context, c *http.Client) (*Kept, error) {
 // where the answer is to be passed on, or an error.
 func (h *holder) refused(ctx context.Context, resp *http.Response, bearer string) (string, error) {
 	cs := challengesOf(resp)
-	h.mu.Lock()
 	if resp.StatusCode == http.StatusForbidden {
+		h.mu.Lock()
 		return h.forbidden(ctx, cs, bearer)
 	}
+	reason := h.reasonOf(resp, described(cs), bearer)
+	h.mu.Lock()
 	if !h.renewable(h.kept) {
 		h.looked = time.Time{} // somebody may have logged in just now
 		h.look(h.l.o.Now())
@@ -400,13 +402,13 @@ func (h *holder) refused(ctx context.Context, resp *http.Response, bearer string
 	case done == nil && failed != nil:
 		return "", failed
 	case done == nil && bearer == "":
-		return "", h.needed("wants a login" + described(cs))
+		return "", h.needed("wants a login" + reason)
 	case done == nil:
-		return "", h.needed("refuses its login")
+		return "", h.needed("refuses its login" + reason)
 	}
 	next, err := h.wait(ctx, done)
 	if err == nil && (next == bearer || next == "") {
-		err = h.needed("refuses its login")
+		err = h.needed("refuses its login" + reason)
 	}
 	return next, err
 }
