@@ -19,8 +19,26 @@ import (
 // Client returns a client of the engine's API. It connects on its first request,
 // and agrees with the engine on the newest version that both know; with
 // DOCKER_API_VERSION the version is given. Whoever has used it closes it: that
-// ends the connections that it keeps.
+// ends the connections that it keeps. More options come after those of h.
 func (h Host) Client(more ...client.Opt) (*client.Client, error) {
+	t, err := h.Transport()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(append([]client.Opt{
+		client.WithHost(h.Address),
+		client.WithHTTPClient(&http.Client{Transport: t, CheckRedirect: client.CheckRedirect}), // after the host, whose transport it replaces
+		client.WithAPIVersionFromEnv(),
+	}, more...)...)
+	if err != nil {
+		return nil, fmt.Errorf("client of the engine at %s: %w", h.Address, err)
+	}
+	return c, nil
+}
+
+// Transport returns the way to the engine alone. It reads no proxy from the
+// environment: an engine is not a page of the web.
+func (h Host) Transport() (*http.Transport, error) {
 	t := &http.Transport{
 		DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return h.dial(ctx) },
 		MaxIdleConns:    8,
@@ -33,15 +51,7 @@ func (h Host) Client(more ...client.Opt) (*client.Client, error) {
 		}
 		t.TLSClientConfig = config
 	}
-	c, err := client.New(append([]client.Opt{
-		client.WithHost(h.Address),
-		client.WithHTTPClient(&http.Client{Transport: t, CheckRedirect: client.CheckRedirect}), // after the host, whose transport it replaces
-		client.WithAPIVersionFromEnv(),
-	}, more...)...)
-	if err != nil {
-		return nil, fmt.Errorf("client of the engine at %s: %w", h.Address, err)
-	}
-	return c, nil
+	return t, nil
 }
 
 func (h Host) tls() (*tls.Config, error) {

@@ -71,7 +71,7 @@ func (h Host) Explain(ctx context.Context, err error) error {
 		return &unreachable{cause: err, text: "TLS with the engine at " + at + " failed: " + why}
 	}
 	switch text := err.Error(); {
-	case strings.Contains(text, "HTTP request to an HTTPS server"), strings.Contains(text, "without TLS"):
+	case strings.Contains(text, "HTTP request to an HTTPS server"):
 		return &unreachable{cause: err, text: "the engine at " + at + " wants TLS: set DOCKER_TLS_VERIFY=1 and DOCKER_CERT_PATH, " +
 			"or the options tls and cert_path, to the folder with ca.pem, cert.pem and key.pem"}
 	case strings.Contains(text, "server gave HTTP response to HTTPS client"):

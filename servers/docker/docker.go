@@ -239,7 +239,10 @@ func decode[In any](arguments json.RawMessage, schema *jsonschema.Resolved) (in 
 	if err != nil {
 		return in, err
 	}
-	return in, json.Unmarshal(b, &in)
+	if err := json.Unmarshal(b, &in); err != nil { // such as a number that no integer holds
+		return in, fmt.Errorf("the arguments do not fit: %s", plain(err.Error(), 400))
+	}
+	return in, nil
 }
 
 // limit is how long a call may take in all.

@@ -8,10 +8,12 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
@@ -113,7 +115,71 @@ func try(t *testing.T, ctx context.Context, cs *mcp.ClientSession, tool string, 
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !res.IsError {
+		fits(t, tool, b)
+	}
 	return text, res.IsError, b
+}
+
+// outputs are the schemas of the structured answers.
+var outputs = sync.OnceValues(func() (map[string]*jsonschema.Resolved, error) {
+	srv, err := docker.New(docker.Options{})
+	if err != nil {
+		return nil, err
+	}
+	there, here := mcp.NewInMemoryTransports()
+	ss, err := srv.Connect(context.Background(), there, nil)
+	if err != nil {
+		return nil, err
+	}
+	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(context.Background(), here, nil)
+	if err != nil {
+		return nil, err
+	}
+	list, err := cs.ListTools(context.Background(), nil)
+	if err := errors.Join(err, cs.Close(), ss.Wait()); err != nil {
+		return nil, err
+	}
+	schemas := map[string]*jsonschema.Resolved{}
+	for _, tl := range list.Tools {
+		b, err := json.Marshal(tl.OutputSchema)
+		if err != nil {
+			return nil, err
+		}
+		var s jsonschema.Schema
+		if err := json.Unmarshal(b, &s); err != nil {
+			return nil, err
+		}
+		if schemas[tl.Name], err = s.Resolve(nil); err != nil {
+			return nil, err
+		}
+	}
+	return schemas, nil
+})
+
+// fits fails where a structured answer is not what its schema says.
+func fits(t *testing.T, tool string, structured []byte) {
+	t.Helper()
+	schemas, err := outputs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v any
+	if err := json.Unmarshal(structured, &v); err != nil {
+		t.Fatal(err)
+	}
+	if err := schemas[tool].Validate(v); err != nil {
+		t.Errorf("%s: %.300s: %v", tool, structured, err)
+	}
+}
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // wants fails where text does not hold all of parts.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -31,7 +32,24 @@ const (
 type engine struct {
 	*client.Client
 	host dockerhost.Host
-	skew time.Duration // how far its clock is ahead of ours, where that is more than a moment
+	base *http.Transport
+	skew atomic.Int64 // how far its clock is ahead of ours, in ns, where that is more than a moment
+}
+
+// open makes the client, which connects when it is first used.
+func (e *engine) open() error {
+	base, err := e.host.Transport()
+	if err != nil {
+		return err
+	}
+	e.base = base
+	scheme := "http"
+	if e.host.TLS {
+		scheme = "https"
+	}
+	e.Client, err = e.host.Client(client.WithHTTPClient(&http.Client{Transport: e, CheckRedirect: client.CheckRedirect}),
+		client.WithScheme(scheme), client.WithUserAgent("Tenon/1.0 (docker)"))
+	return err
 }
 
 // ask finds the engine and answers a call by it, all within limit.
@@ -44,11 +62,10 @@ func ask[In input, Out any](ctx context.Context, s *server, limit time.Duration,
 		return "", out, err
 	}
 	e := &engine{host: host}
-	e.Client, err = host.Client(client.WithHTTPResponseHook(e.seen), client.WithUserAgent("Tenon/1.0 (docker)"))
-	if err != nil {
+	if err = e.open(); err != nil {
 		return "", out, err
 	}
-	defer e.Close()
+	defer e.base.CloseIdleConnections()
 	if _, err = e.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true}); err == nil {
 		says, out, err = answer(ctx, e, in)
 	}
@@ -66,21 +83,25 @@ func ask[In input, Out any](ctx context.Context, s *server, limit time.Duration,
 	return "", out, e.failed(ctx, err)
 }
 
-// seen looks at every answer of the engine before it is read.
-func (e *engine) seen(r *http.Response) {
-	if at, err := http.ParseTime(r.Header.Get("Date")); err == nil {
+// RoundTrip carries requests, bounds their answers and looks at their clock.
+func (e *engine) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := e.base.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if at, err := http.ParseTime(res.Header.Get("Date")); err == nil {
 		if skew := time.Until(at); skew.Abs() > 3*time.Second {
-			e.skew = skew
+			e.skew.Store(int64(skew))
 		}
 	}
-	path := r.Request.URL.Path
-	if !strings.HasSuffix(path, "/logs") && !strings.HasSuffix(path, "/events") {
-		r.Body = &bounded{ReadCloser: r.Body, left: maxAnswer}
+	if path := r.URL.Path; !strings.HasSuffix(path, "/logs") && !strings.HasSuffix(path, "/events") {
+		res.Body = &bounded{ReadCloser: res.Body, left: maxAnswer}
 	}
+	return res, nil
 }
 
 // now is the time by the clock of the engine.
-func (e *engine) now() time.Time { return time.Now().Add(e.skew) }
+func (e *engine) now() time.Time { return time.Now().Add(time.Duration(e.skew.Load())) }
 
 // bounded fails where a body is larger than anything that is asked for.
 type bounded struct {

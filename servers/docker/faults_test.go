@@ -1,0 +1,460 @@
+package docker_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/moby/moby/api/types/container"
+
+	"github.com/tenon-mcp/tenon/internal/testenv"
+	"github.com/tenon-mcp/tenon/servers/docker"
+)
+
+// TestHostileNames gives what are no names to every tool that takes one. None of
+// them reaches the engine.
+func TestHostileNames(t *testing.T) {
+	f, o := newFake(t, nil)
+	cs := client(t, o, nil)
+	for _, name := range []string{
+		"", "-", "--help", "-a", "--since=0", ".", "..", "../../images", "a/../../b", "a/b", "/web", "a b", "a;reboot", "$(reboot)", "`reboot`",
+		"a?force=1", "a#x", "a%2f..%2fb", "a\x00b", "a\nb", "ünïcode", "a&b", strings.Repeat("a", 129), strings.Repeat("x", 10<<20),
+	} {
+		for tool, m := range docker.Meta() {
+			if slices.Contains([]string{"docker_ps", "docker_images", "docker_df"}, tool) || tool == "docker_events" && name == "" {
+				continue
+			}
+			refused(t, cs, tool, args{"name": name}, "is no name or id of a container")
+			if !m.Registered {
+				t.Error(tool)
+			}
+		}
+	}
+	if got := f.requests(); len(got) > 0 {
+		t.Errorf("the engine was asked %q", got)
+	}
+	call(t, cs, "docker_diff", args{"name": "a.b_c-D9"}, nil)
+	if got := f.requests(); !slices.Contains(got, "GET /v1.41/containers/a.b_c-D9/changes") {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestHostileArguments(t *testing.T) {
+	f, o := newFake(t, nil)
+	cs := client(t, o, nil)
+	big := strings.Repeat("y", 10<<20)
+	for _, test := range []struct {
+		tool string
+		args args
+		want string
+	}{
+		{"docker_logs", args{"name": "web", "grep": "("}, "grep is no regular expression"},
+		{"docker_logs", args{"name": "web", "grep": strings.Repeat("(a*)*", 300)}, "at most 500"},
+		{"docker_logs", args{"name": "web", "grep": big}, "at most 500"},
+		{"docker_logs", args{"name": "web", "level": "loud"}, "do not fit"},
+		{"docker_logs", args{"name": "web", "stream": "stdin"}, "do not fit"},
+		{"docker_logs", args{"name": "web", "tail": "all"}, "do not fit"},
+		{"docker_logs", args{"name": "web", "follow": true}, "do not fit"},
+		{"docker_logs", args{"name": []string{"web"}}, "do not fit"},
+		{"docker_logs", args{}, "do not fit"},
+		{"docker_top", args{"name": "web", "ps_args": "-o pid,environ"}, "do not fit"},
+		{"docker_diff", args{"name": "web", "path": "/" + big}, "absolute path"},
+		{"docker_ps", args{"name_contains": big}, "at most 200"},
+		{"docker_ps", args{"state": "gone"}, "do not fit"},
+		{"docker_images", args{"name_contains": big}, "at most 200"},
+		{"docker_events", args{"type": "a&b"}, "do not fit"},
+		{"docker_events", args{"since_minutes": 1e300}, "do not fit"},
+		{"docker_stop", args{"name": "web", "grace_sec": -1}, "grace_sec"},
+	} {
+		refused(t, cs, test.tool, test.args, test.want)
+	}
+	if got := f.requests(); len(got) > 0 {
+		t.Errorf("the engine was asked %q", got)
+	}
+}
+
+func TestUsualAnswers(t *testing.T) {
+	f, o := newFake(t, nil)
+	cs := client(t, o, nil)
+	wants(t, call(t, cs, "docker_ps", nil, nil), "| web | shop:1 | Up 2 hours (unhealthy) | *:8080->80/tcp, 127.0.0.1:81->81/tcp, 9000/udp |")
+	text := call(t, cs, "docker_inspect", args{"name": "web"}, nil)
+	wants(t, text, "ended by the kernel for want of memory", "*:8080->80/tcp, 90/udp", "bridge: 172.17.0.2/16; gateway 172.17.0.1; known as web", "privileged", "--token •••")
+	lacks(t, text, "not-a-real-key")
+	wants(t, call(t, cs, "docker_stats", args{"name": "web"}, nil), "CPU: 200.00 % (100 % is one processor; the machine has 4)", "Held back by its CPU limit in 50.00 %",
+		"Memory: 1.9 MiB of 9.5 MiB (20.00 %)", "2.0 KiB in, 2.0 KiB out, 3 packets", "4.0 KiB read, 8.0 KiB written", "threads: 7\n")
+	wants(t, call(t, cs, "docker_diff", args{"name": "web"}, nil), `| added | /etc/new\|file |`)
+	wants(t, call(t, cs, "docker_images", nil, nil), "| shop:1 | 0123456789ab | 5.0 MiB |", "| 1 |")
+	wants(t, call(t, cs, "docker_events", nil, nil), "| container | die | web | exitCode=137 image=shop:1 |")
+	wants(t, call(t, cs, "docker_restart", args{"name": "web", "grace_sec": 7}, nil), "Restarted web")
+	if got := f.requests(); !slices.Contains(got, "POST /v1.41/containers/"+fakeID+"/restart?t=7") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestTopWithoutColumns has an engine whose ps knows no columns.
+func TestTopWithoutColumns(t *testing.T) {
+	_, o := newFake(t, map[string]http.HandlerFunc{"/top": func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("ps_args") != "" {
+			refuse(w, http.StatusInternalServerError, "ps: unrecognized option")
+			return
+		}
+		_, _ = w.Write([]byte(answers["/containers/{id}/top"]))
+	}})
+	text := call(t, client(t, o, nil), "docker_top", args{"name": "web"}, nil)
+	wants(t, text, "| root | 12 | /run --token ••• |")
+}
+
+func TestVersions(t *testing.T) {
+	for version, want := range map[string]string{"1.41": "/v1.41/", "1.40": "/v1.40/", "1.99": "/v1.57/"} {
+		f, o := newFake(t, nil)
+		f.version = version
+		call(t, client(t, o, nil), "docker_ps", nil, nil)
+		if got := f.requests(); !strings.Contains(got[len(got)-1], want) {
+			t.Errorf("%s: %q", version, got)
+		}
+	}
+	f, o := newFake(t, nil)
+	f.version = "1.24"
+	refused(t, client(t, o, nil), "docker_ps", nil, "API version 1.24 is not supported", "minimum")
+}
+
+func TestEngineFailures(t *testing.T) {
+	say := func(status int, kind, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte(body))
+		}
+	}
+	for name, test := range map[string]struct {
+		end    string
+		handle http.HandlerFunc
+		want   string
+	}{
+		"500":        {"/containers/json", say(500, "application/json", `{"message":"disk \u001b[31mfull"}`), "says: disk ?[31mfull"},
+		"a page":     {"/containers/json", say(502, "text/html", "<html>"+strings.Repeat("no", 10000)), "says: <html>nono"},
+		"no JSON":    {"/containers/json", say(200, "application/json", `[{"Id":`), "says: unexpected EOF"},
+		"other JSON": {"/containers/json", say(200, "application/json", `{"a":1}`), "cannot unmarshal"},
+		"ping":       {"/_ping", say(503, "application/json", `{"message":"starting"}`), "says: starting"},
+		"too large":  {"/containers/json", say(200, "application/json", "["+strings.Repeat(" ", 65<<20)+"]"), "larger than 64 MiB"},
+		"cut":        {"/containers/json", hijack("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n[{"), "unexpected EOF"},
+		"no HTTP":    {"/_ping", hijack("SSH-2.0-OpenSSH_9.2\r\n"), "broke the connection off"},
+		"no answer":  {"/_ping", hijack(""), "broke the connection off"},
+		"elsewhere": {"/containers/json", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://example.com/", http.StatusFound)
+		}, "says: "},
+		"a null list": {"/containers/json", say(200, "application/json", `null`), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, o := newFake(t, map[string]http.HandlerFunc{test.end: test.handle})
+			cs := client(t, o, nil)
+			if test.want == "" {
+				wants(t, call(t, cs, "docker_ps", nil, nil), "no containers")
+				return
+			}
+			refused(t, cs, "docker_ps", nil, test.want)
+		})
+	}
+}
+
+// hijack sends bytes in place of an answer, and ends the connection.
+func hijack(raw string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			_, _ = conn.Write([]byte(raw))
+			_ = conn.Close()
+		}
+	}
+}
+
+func TestSlowEngine(t *testing.T) {
+	for _, end := range []string{"/_ping", "/web/json", "/restart"} {
+		t.Run(end, func(t *testing.T) {
+			t.Parallel()
+			var f *fake
+			f, o := newFake(t, map[string]http.HandlerFunc{end: func(_ http.ResponseWriter, r *http.Request) { f.wait(r) }})
+			o.TimeoutSec = 1
+			cs := client(t, o, nil)
+			start := time.Now()
+			if end == "/restart" {
+				// One second of grace and one for the engine.
+				refused(t, cs, "docker_restart", args{"name": "web", "grace_sec": 1}, "has not said within 2s that it is done with web", "may still do it")
+			} else {
+				refused(t, cs, "docker_stats", args{"name": "web"}, "did not answer within 1s", "timeout_sec")
+			}
+			if took := time.Since(start); took > 10*time.Second {
+				t.Errorf("took %s", took)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer time.AfterFunc(50*time.Millisecond, cancel).Stop()
+			start = time.Now()
+			if _, isError, _ := try(t, ctx, cs, "docker_inspect", args{"name": "web"}); !isError && end != "/restart" || time.Since(start) > 800*time.Millisecond {
+				t.Errorf("canceled: error %v after %s", isError, time.Since(start))
+			}
+		})
+	}
+}
+
+// TestEventsNeverHang has engines that do not end the list, whose clock is off, or
+// that send more than anybody wants.
+func TestEventsNeverHang(t *testing.T) {
+	t.Run("no end", func(t *testing.T) {
+		t.Parallel()
+		var f *fake
+		f, o := newFake(t, map[string]http.HandlerFunc{"/events": func(w http.ResponseWriter, r *http.Request) {
+			_, _ = w.Write([]byte(answers["/events"] + "\n"))
+			_ = http.NewResponseController(w).Flush()
+			f.wait(r)
+		}})
+		start := time.Now()
+		wants(t, call(t, client(t, o, nil), "docker_events", nil, nil), "exitCode=137")
+		if took := time.Since(start); took > 8*time.Second {
+			t.Errorf("took %s", took)
+		}
+	})
+	t.Run("clock", func(t *testing.T) {
+		var f *fake
+		f, o := newFake(t, map[string]http.HandlerFunc{"/_ping": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Api-Version", "1.41")
+			w.Header().Set("Date", time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat))
+		}, "/events": func(w http.ResponseWriter, r *http.Request) {
+			var until int64
+			if _, err := fmt.Sscanf(r.URL.Query().Get("until"), "%d.", &until); err != nil || time.Since(time.Unix(until, 0)) < 50*time.Minute {
+				t.Errorf("until=%s", r.URL.Query().Get("until"))
+			}
+			w.Header().Set("Date", time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat))
+		}})
+		wants(t, call(t, client(t, o, nil), "docker_events", nil, nil), "Nothing happened")
+		_ = f
+	})
+	t.Run("too many", func(t *testing.T) {
+		_, o := newFake(t, map[string]http.HandlerFunc{"/events": func(w http.ResponseWriter, _ *http.Request) {
+			many := bytes.Repeat([]byte(answers["/events"]+"\n"), 1000)
+			for range 200 {
+				if _, err := w.Write(many); err != nil {
+					return
+				}
+			}
+		}})
+		wants(t, call(t, client(t, o, nil), "docker_events", nil, nil), "more than 100,000 events", "left out to keep the answer short")
+	})
+}
+
+func TestFaultsOfLogs(t *testing.T) {
+	for name, test := range map[string]struct {
+		send [][]byte
+		cut  bool
+		want []string
+		fail bool
+	}{
+		"cut in a frame":     {send: [][]byte{frame(1, stamped(1, "one")), frame(2, stamped(2, "two"))[:20]}, want: []string{"out one", "cut the log off"}},
+		"cut in a header":    {send: [][]byte{frame(1, stamped(1, "one")), {1, 0, 0}}, want: []string{"out one", "cut the log off"}},
+		"connection lost":    {send: [][]byte{frame(1, stamped(1, "one"))}, cut: true, want: []string{"out one", "newer lines may be missing"}},
+		"no frames":          {send: [][]byte{[]byte("what is this that is no frame")}, want: []string{"no frame of a log"}, fail: true},
+		"engine gives up":    {send: [][]byte{frame(1, stamped(1, "one")), frame(3, "log file is gone")}, want: []string{"out one", "the engine says: log file is gone"}},
+		"a claim of 4 GiB":   {send: [][]byte{{2, 0, 0, 0, 255, 255, 255, 255}, []byte(stamped(1, "little"))}, want: []string{"err little", "cut the log off"}},
+		"pieces of a line":   {send: [][]byte{frame(1, "2026-01-02T03:04:01Z be"), frame(2, stamped(2, "between")), frame(1, "gin\n")}, want: []string{"err between\n03:04:01.000 out begin"}},
+		"no times":           {send: [][]byte{frame(1, "plain\n")}, want: []string{"\nout plain"}},
+		"an end of no line":  {send: [][]byte{frame(1, stamped(1, "a")+"2026-01-02T03:04:02Z b")}, want: []string{"out b"}},
+		"orders of terminal": {send: [][]byte{frame(1, stamped(1, "\x1b]0;title\x07\x1b[2J\x1b[31mred\x1b[0m 50%\r100%"))}, want: []string{"out 100%"}},
+		"a fence":            {send: [][]byte{frame(1, stamped(1, "```")+stamped(2, "# heading"))}, want: []string{"out ```\n", "out # heading\n```\n"}},
+		"a very long line":   {send: [][]byte{frame(1, stamped(1, strings.Repeat("z", 1<<20)))}, want: []string{"out zzz", "…\n"}},
+		"nothing":            {want: []string{"its log is empty"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, o := newFake(t, map[string]http.HandlerFunc{"/logs": func(w http.ResponseWriter, _ *http.Request) {
+				for _, b := range test.send {
+					_, _ = w.Write(b)
+				}
+				if test.cut {
+					_ = http.NewResponseController(w).Flush()
+					panic(http.ErrAbortHandler)
+				}
+			}})
+			cs := client(t, o, nil)
+			if test.fail {
+				refused(t, cs, "docker_logs", args{"name": "web"}, test.want...)
+				return
+			}
+			wants(t, call(t, cs, "docker_logs", args{"name": "web"}, nil), test.want...)
+		})
+	}
+}
+
+// TestEndlessLog has an engine that sends without end what was bounded: memory
+// stays small, and there is an answer.
+func TestEndlessLog(t *testing.T) {
+	_, o := newFake(t, map[string]http.HandlerFunc{"/logs": func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("tail") != "50" {
+			t.Errorf("asked for %s", r.URL.RawQuery)
+		}
+		piece := bytes.Repeat(frame(1, strings.Repeat("no end ", 9000)), 16) // of one line
+		for {
+			if _, err := w.Write(piece); err != nil {
+				return
+			}
+		}
+	}})
+	before := memory()
+	wants(t, call(t, client(t, o, nil), "docker_logs", args{"name": "web"}, nil), "longer than 256 MiB")
+	if used := memory() - before; used > 32<<20 {
+		t.Errorf("%d MiB allocated", used>>20)
+	}
+}
+
+func TestRefusedByEngine(t *testing.T) {
+	_, o := newFake(t, map[string]http.HandlerFunc{
+		"/start": func(w http.ResponseWriter, _ *http.Request) { refuse(w, 409, "container is being removed") },
+		"/stop":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) },
+	})
+	cs := client(t, o, nil)
+	refused(t, cs, "docker_start", args{"name": "web"}, "says: container is being removed")
+	wants(t, call(t, cs, "docker_stop", args{"name": "web"}, nil), "Stopped web")
+}
+
+func TestNoEngine(t *testing.T) {
+	gone := "unix://" + filepath.Join(t.TempDir(), "gone.sock")
+	refused(t, client(t, docker.Options{Host: gone}, nil), "docker_ps", nil, "no container engine answers at "+gone, "the option host", "DOCKER_HOST", "not there")
+	refused(t, client(t, docker.Options{}, map[string]string{"DOCKER_HOST": "tcp://127.0.0.1:1"}), "docker_df", nil, "nothing listens there", "DOCKER_HOST")
+	refused(t, client(t, docker.Options{}, map[string]string{"DOCKER_HOST": "ssh://u@h"}), "docker_ps", nil, "forward its socket")
+	refused(t, client(t, docker.Options{}, map[string]string{"DOCKER_CONTEXT": "lab"}), "docker_ps", nil, `there is no context "lab"`)
+}
+
+func TestOptions(t *testing.T) {
+	for want, o := range map[string]docker.Options{
+		"the option host":         {Host: "ftp://x"},
+		"must be absolute":        {Host: "unix://docker.sock"},
+		"no user or password":     {Host: "tcp://u:p@h:1"},
+		"both given":              {Host: "unix:///x", Context: "y"},
+		"there is no context":     {Context: "no-such-context-here"},
+		"is no name of a context": {Context: "../../etc"},
+		"none of on, off":         {TLS: "maybe"},
+		"cert_path":               {CertPath: "/no/such/folder"},
+		"option timeout_sec":      {TimeoutSec: 1000},
+	} {
+		if _, err := docker.New(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", o, err, want)
+		}
+	}
+}
+
+func TestFigures(t *testing.T) {
+	at := time.Unix(1_700_000_000, 0)
+	two := func(used, before, system, systemBefore uint64) *container.StatsResponse {
+		return &container.StatsResponse{
+			Read: at.Add(time.Second), PreRead: at,
+			CPUStats:    container.CPUStats{CPUUsage: container.CPUUsage{TotalUsage: used}, SystemUsage: system, OnlineCPUs: 2},
+			PreCPUStats: container.CPUStats{CPUUsage: container.CPUUsage{TotalUsage: before}, SystemUsage: systemBefore},
+		}
+	}
+	one := two(5e9, 0, 9e9, 0)
+	one.PreRead = time.Time{}
+	windows := two(15e6, 5e6, 0, 0)
+	windows.OSType, windows.NumProcs = "windows", 4
+	for name, test := range map[string]struct {
+		r    *container.StatsResponse
+		want float64
+	}{
+		"half of two":         {two(2e9, 1e9, 4e9, 2e9), 100},
+		"idle":                {two(1e9, 1e9, 4e9, 2e9), 0},
+		"counted anew":        {two(1e9, 2e9, 4e9, 2e9), 0},
+		"one sample":          {one, 0},
+		"no figure of system": {two(15e8, 1e9, 0, 0), 50},
+		"Windows":             {windows, 100},
+	} {
+		if got := docker.CPU(test.r); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+	for name, test := range map[string]struct {
+		m           container.MemoryStats
+		used, cache uint64
+	}{
+		"v1":        {container.MemoryStats{Usage: 100, Stats: map[string]uint64{"cache": 40, "inactive_file": 10}}, 60, 40},
+		"v2":        {container.MemoryStats{Usage: 100, Stats: map[string]uint64{"inactive_file": 30}}, 70, 30},
+		"more":      {container.MemoryStats{Usage: 100, Stats: map[string]uint64{"cache": 400}}, 0, 400},
+		"no detail": {container.MemoryStats{Usage: 100}, 100, 0},
+	} {
+		if used, cache := docker.Memory(&test.m); used != test.used || cache != test.cache {
+			t.Errorf("%s: %d and %d", name, used, cache)
+		}
+	}
+}
+
+// TestFakeIsFaithful holds what the fake answers to the official description.
+func TestFakeIsFaithful(t *testing.T) {
+	b, err := yaml.YAMLToJSON(read(t, testenv.Vectors(t, "api", "docker-engine.yaml")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Definitions map[string]any
+		Paths       map[string]map[string]struct {
+			Responses map[string]struct{ Schema map[string]any }
+		}
+	}
+	if err := json.Unmarshal(b, &doc); err != nil {
+		t.Fatal(err)
+	}
+	for path, answer := range answers {
+		schema := doc.Paths[path]["get"].Responses["200"].Schema
+		if schema == nil {
+			t.Errorf("%s is not described", path)
+			continue
+		}
+		whole := nullable(map[string]any{"definitions": doc.Definitions, "allOf": []any{schema}})
+		raw, err := json.Marshal(whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s jsonschema.Schema
+		if err := json.Unmarshal(raw, &s); err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Resolve(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v any
+		if err := json.Unmarshal([]byte(answer), &v); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if err := r.Validate(v); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// nullable makes JSON Schema of what OpenAPI writes: x-nullable allows null, and
+// what are only remarks goes.
+func nullable(v any) any {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			v[i] = nullable(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			if k == "example" || k == "format" || k == "default" {
+				delete(v, k)
+				continue
+			}
+			v[k] = nullable(v[k])
+		}
+		if v["x-nullable"] == true {
+			delete(v, "x-nullable")
+			return map[string]any{"anyOf": []any{v, map[string]any{"type": "null"}}}
+		}
+	}
+	return v
+}
