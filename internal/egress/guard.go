@@ -365,3 +365,9 @@ func (e *LookupError) Unwrap() error { return e.err }
 
 // NewLookupError returns the error for a name that does not resolve.
 func NewLookupError(name string, err error) *LookupError { return &LookupError{name, err} }
+
+// Of returns the refusal of an address as one of the name that led to it, which
+// does not tell the address.
+func (r *Refusal) Of(name string) *Refusal {
+	return &Refusal{host: name, why: "leads to " + strings.TrimPrefix(r.why, "is "), open: name, server: r.server}
+}

@@ -17,7 +17,7 @@ import (
 // A resolver asks name servers: the one that the operator set, else the system's.
 // It is for concurrent use.
 type resolver struct {
-	server string // host:port; empty: the system's
+	server *upstream // nil: the system's
 }
 
 // queryTime bounds one question to one server.
@@ -27,7 +27,7 @@ const queryTime = 3 * time.Second
 // the system that resolves, so that a name means here what it means to every
 // program on this machine: its hosts file and its search domains included.
 func (r *resolver) addresses(ctx context.Context, name string) ([]netip.Addr, error) {
-	if r.server == "" {
+	if r.server == nil {
 		return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
 	}
 	var found [2][]netip.Addr
@@ -75,23 +75,51 @@ func addressesIn(m *dns.Msg) []netip.Addr {
 // first answer. A name that does not exist is an error, a name without records of
 // the type is not.
 func (r *resolver) ask(ctx context.Context, name string, qtype uint16) (*dns.Msg, error) {
-	servers := []string{r.server}
-	if r.server == "" {
-		if servers = systemServers(ctx); len(servers) == 0 {
-			return nil, errors.New("this machine has no name server set; an operator can set one with the option resolver")
-		}
+	servers, err := r.servers(ctx)
+	if err != nil {
+		return nil, err
 	}
+	m, _, err := askAny(ctx, servers, question(name, qtype))
+	if err == nil && m.Rcode == dns.RcodeNameError {
+		return nil, &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
+	}
+	return m, err
+}
+
+// servers returns whom to ask.
+func (r *resolver) servers(ctx context.Context) ([]upstream, error) {
+	if r.server != nil {
+		return []upstream{*r.server}, nil
+	}
+	direct := upstreams{dial: new(net.Dialer).DialContext}
+	var list []upstream
+	for _, at := range systemServers(ctx) {
+		list = append(list, upstream{at, func(ctx context.Context, q *dns.Msg) (*dns.Msg, error) { return direct.plain(ctx, q, at) }})
+	}
+	if len(list) == 0 {
+		return nil, errors.New("this machine has no name server set; an operator can set one with the option resolver")
+	}
+	return list, nil
+}
+
+// question returns a message that asks for records of a name, and to be told
+// whether they were found authentic.
+func question(name string, qtype uint16) *dns.Msg {
 	q := new(dns.Msg)
 	q.SetQuestion(dns.Fqdn(name), qtype)
 	q.SetEdns0(1232, false)
+	q.AuthenticatedData = true
+	return q
+}
+
+// askAny returns the first answer that tells something, and whose it is: records,
+// none, or that there is no such name.
+func askAny(ctx context.Context, servers []upstream, q *dns.Msg) (*dns.Msg, upstream, error) {
 	var last error
 	for _, s := range servers {
-		m, err := exchange(ctx, q, s)
+		m, err := s.ask(ctx, q)
 		if err == nil && (m.Rcode == dns.RcodeSuccess || m.Rcode == dns.RcodeNameError) {
-			if m.Rcode == dns.RcodeNameError {
-				return nil, &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
-			}
-			return m, nil
+			return m, s, nil
 		}
 		if err == nil {
 			err = fmt.Errorf("the name server answered %s", dns.RcodeToString[m.Rcode])
@@ -101,29 +129,10 @@ func (r *resolver) ask(ctx context.Context, name string, qtype uint16) (*dns.Msg
 			break
 		}
 	}
-	if isTimeout(last) {
-		return nil, &net.DNSError{Err: "no answer", Name: name, IsTimeout: true}
+	if !said(last) && isTimeout(last) {
+		return nil, upstream{}, &net.DNSError{Err: "no answer", Name: strings.TrimSuffix(q.Question[0].Name, "."), IsTimeout: true}
 	}
-	return nil, last
-}
-
-// exchange asks over UDP, twice, and over TCP where the answer was cut.
-func exchange(ctx context.Context, q *dns.Msg, server string) (*dns.Msg, error) {
-	ctx, cancel := context.WithTimeout(ctx, queryTime)
-	defer cancel()
-	udp := &dns.Client{Net: "udp", Timeout: queryTime / 2}
-	m, _, err := udp.ExchangeContext(ctx, q, server)
-	if err != nil && isTimeout(err) && ctx.Err() == nil { // a packet may get lost
-		m, _, err = udp.ExchangeContext(ctx, q, server)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if !m.Truncated {
-		return m, nil
-	}
-	m, _, err = (&dns.Client{Net: "tcp", Timeout: queryTime}).ExchangeContext(ctx, q, server)
-	return m, err
+	return nil, upstream{}, last
 }
 
 // systemServers returns the name servers that the system uses. Where they are

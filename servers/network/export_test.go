@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 
+	"github.com/miekg/dns"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -13,6 +14,9 @@ import (
 type Hooks struct {
 	Lookup func(ctx context.Context, name string) ([]netip.Addr, error)
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
+
+	Anchors []*dns.DS // keys of the root of DNS
+	UDP     bool      // trace as those do who may not send ICMP
 }
 
 func hooked(o Options, h Hooks) (*server, error) {
@@ -26,6 +30,7 @@ func hooked(o Options, h Hooks) (*server, error) {
 	if h.Dial != nil {
 		s.guard.Dial = h.Dial
 	}
+	s.anchors, s.traceByUDP = h.Anchors, h.UDP
 	return s, nil
 }
 
@@ -44,7 +49,8 @@ func HTTPCheck(ctx context.Context, o Options, h Hooks, url string) (string, err
 	if err != nil {
 		return "", err
 	}
-	return (&fetcher{s.guard, s.roots}).check(ctx, httpInput{URL: url, TimeoutSec: 5})
+	text, _, err := (&fetcher{s.guard, s.roots}).check(ctx, httpInput{URL: url, TimeoutSec: 5})
+	return text, err
 }
 
 // Reversed reads a name of in-addr.arpa or ip6.arpa.

@@ -110,7 +110,7 @@ func TestNoNameLeadsInside(t *testing.T) {
 			cs := client(t, network.Options{}, h)
 			for name, arguments := range everyTool("inside.example.com") {
 				switch name {
-				case "whois_lookup": // asks about a name and does not resolve it
+				case "whois_lookup", "rdap_lookup": // asks about a name and does not resolve it
 					continue
 				case "dns_lookup":
 					arguments["record_type"] = "A"
@@ -215,7 +215,7 @@ func TestRedirectsAreCheckedAgain(t *testing.T) {
 		"http://127.0.0.1:" + trap.port() + "/?" + web + "#a@b": "refused: 127.0.0.1",
 	} {
 		to.Store(location)
-		for _, name := range []string{"http_check", "http_headers"} {
+		for _, name := range []string{"http_check", "http_headers", "http_timing"} {
 			if text, isError := call(t, cs, name, args{"url": "http://" + web + "/"}); !isError || !strings.Contains(text, want) {
 				t.Errorf("%s to %s: got %q, want %q", name, location, text, want)
 			}

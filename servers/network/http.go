@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -33,6 +34,19 @@ const maxRedirects = 5
 type httpInput struct {
 	URL        string  `json:"url" jsonschema:"address to fetch; http:// is put before it where it has no scheme"`
 	TimeoutSec float64 `json:"timeout_sec,omitempty" jsonschema:"seconds for all of it, 1 to 30; a number outside is brought to the nearest"`
+}
+
+type checkOutput struct {
+	Status    int      `json:"status" jsonschema:"status of the last answer"`
+	ElapsedMS float64  `json:"elapsed_ms" jsonschema:"how long it took in all"`
+	FinalURL  string   `json:"final_url" jsonschema:"where redirects led"`
+	Redirects []string `json:"redirects,omitempty" jsonschema:"the addresses that redirected, the first one first"`
+}
+
+type headersOutput struct {
+	checkOutput
+
+	Headers map[string][]string `json:"headers" jsonschema:"headers of the last answer; values of cookies are masked; the first 60 names"`
 }
 
 // A fetcher gets pages over HTTP.
@@ -68,12 +82,23 @@ type page struct {
 	elapsed time.Duration
 }
 
+// output returns what is known as data.
+func (p *page) output() checkOutput {
+	last := p.last()
+	code, _ := strconv.Atoi(strings.Fields(last.status + " 0")[0])
+	out := checkOutput{Status: code, ElapsedMS: millis(p.elapsed), FinalURL: showURL(last.url, 600)}
+	for _, h := range p.hops[:len(p.hops)-1] {
+		out.Redirects = append(out.Redirects, showURL(h.url, 600))
+	}
+	return out
+}
+
 func (p *page) last() hop { return p.hops[len(p.hops)-1] }
 
-func (f *fetcher) check(ctx context.Context, in httpInput) (string, error) {
+func (f *fetcher) check(ctx context.Context, in httpInput) (string, checkOutput, error) {
 	p, err := f.fetch(ctx, in, 4096)
 	if err != nil {
-		return "", err
+		return "", checkOutput{}, err
 	}
 	last := p.last()
 	var b strings.Builder
@@ -87,13 +112,13 @@ func (f *fetcher) check(ctx context.Context, in httpInput) (string, error) {
 		}
 	}
 	fmt.Fprintf(&b, "- body: %s\n", preview(p.body))
-	return b.String(), nil
+	return b.String(), p.output(), nil
 }
 
-func (f *fetcher) headers(ctx context.Context, in httpInput) (string, error) {
+func (f *fetcher) headers(ctx context.Context, in httpInput) (string, headersOutput, error) {
 	p, err := f.fetch(ctx, in, 0)
 	if err != nil {
-		return "", err
+		return "", headersOutput{}, err
 	}
 	var b strings.Builder
 	for i, h := range slices.Backward(p.hops) { // the answer first: what is cut off is of the way
@@ -110,10 +135,18 @@ func (f *fetcher) headers(ctx context.Context, in httpInput) (string, error) {
 		b.WriteString("\n")
 	}
 	fmt.Fprintf(&b, "Took %s.\n", ms(p.elapsed))
-	if s := b.String(); utf8.RuneCountInString(s) > headersChars {
-		return cut(s, headersChars-60) + "\n\nThe rest was left out to keep the answer short.", nil
+	out := headersOutput{p.output(), map[string][]string{}}
+	header := p.last().header
+	names := slices.Sorted(maps.Keys(header))
+	for _, name := range names[:min(60, len(names))] {
+		for _, v := range header[name][:min(20, len(header[name]))] {
+			out.Headers[plain(name, 80)] = append(out.Headers[plain(name, 80)], headerValue(name, v))
+		}
 	}
-	return b.String(), nil
+	if s := b.String(); utf8.RuneCountInString(s) > headersChars {
+		return cut(s, headersChars-60) + "\n\nThe rest was left out to keep the answer short.", out, nil
+	}
+	return b.String(), out, nil
 }
 
 // headerValue returns a header's value as it may be shown: who has a session

@@ -1,5 +1,5 @@
 // Package network is the bundled server "network": a look at other hosts from
-// this machine, by ping, DNS, TCP, TLS, HTTP, traceroute and whois.
+// this machine, by ping, DNS, TCP, TLS, HTTP, traceroute, RDAP and whois.
 //
 //	srv, err := network.New(network.Options{Allow: []string{"10.20.0.0/16", "db.internal:5432"}})
 //
@@ -19,9 +19,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/miekg/dns"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/egress"
@@ -34,16 +37,23 @@ const userAgent = "Tenon/1.0 (network check)"
 // Options are the settings of the server. The zero value is useful.
 type Options struct {
 	Allow       []string `json:"allow,omitempty" jsonschema:"internal hosts that the tools may reach besides public ones: networks, addresses and names, each with or without a port, such as 10.20.0.0/16, 10.1.2.3:443, [fd00::1]:443, db.internal:5432 or *.corp.example"`
-	Resolver    string   `json:"resolver,omitempty" jsonschema:"name server to ask in place of the system's, as an address with or without a port, such as 1.1.1.1 or 10.0.0.53:5353"`
+	Resolver    string   `json:"resolver,omitempty" jsonschema:"name server to ask in place of the system's: an address with or without a port, such as 1.1.1.1 or 10.0.0.53:5353, or tls://ADDRESS for DNS over TLS, or https://HOST/dns-query for DNS over HTTPS"`
 	WhoisServer string   `json:"whois_server,omitempty" jsonschema:"whois server to ask first, with or without a port; default: whois.iana.org"`
+	RDAPServer  string   `json:"rdap_server,omitempty" jsonschema:"URL below which the RDAP bootstrap files of IANA are found (dns.json, ipv4.json, ipv6.json, asn.json); default: https://data.iana.org/rdap"`
 	CAFile      string   `json:"ca_file,omitempty" jsonschema:"file of PEM certificates to trust besides the system's, for the certificates of internal hosts"`
 }
 
 type server struct {
 	guard *egress.Guard
 	dns   *resolver
-	roots *x509.CertPool // nil: the system's
-	whois string         // host:port
+	named upstreams // the name servers that a model names, reached by the guard
+	rdap  *rdap
+
+	traceByUDP bool // for tests of what those get who may not send ICMP
+
+	anchors []*dns.DS      // keys of the root of DNS; nil: those of IANA
+	roots   *x509.CertPool // nil: the system's
+	whois   string         // host:port
 }
 
 // New returns the server. It fails where an option cannot be read; an error for
@@ -64,12 +74,11 @@ func newServer(o Options) (*server, error) {
 	}
 	g.Lookup = s.dns.addresses
 	s.guard = g
-	if o.Resolver != "" {
-		at, err := nameServer(o.Resolver)
-		if err != nil {
-			return nil, fmt.Errorf("option resolver: %w", err)
-		}
-		s.dns.server = at
+	if s.roots, err = egress.ReadRoots(o.CAFile); err != nil {
+		return nil, fmt.Errorf("option ca_file: %w", err)
+	}
+	if err := s.setNames(o); err != nil {
+		return nil, err
 	}
 	if o.WhoisServer != "" {
 		h, port, err := egress.SplitPort(o.WhoisServer)
@@ -81,8 +90,9 @@ func newServer(o Options) (*server, error) {
 		}
 		s.whois = whoisAddress(h, port)
 	}
-	if s.roots, err = egress.ReadRoots(o.CAFile); err != nil {
-		return nil, fmt.Errorf("option ca_file: %w", err)
+	s.rdap, err = newRDAP(s.guard, o)
+	if err != nil {
+		return nil, err
 	}
 	return s, nil
 }
@@ -95,20 +105,54 @@ func (s *server) mcp() *mcp.Server {
 	s.addLookup(srv)
 	s.addPort(srv)
 	s.addTrace(srv)
+	(&timer{s.guard, s.roots}).add(srv)
 	(&inspector{s.guard, s.roots}).add(srv)
 	(&whois{s.guard, s.whois}).add(srv)
+	s.rdap.add(srv)
 	return srv
 }
 
-// nameServer reads the address of a name server; the port is 53 where none is given.
-func nameServer(s string) (string, error) {
-	if a, err := netip.ParseAddr(s); err == nil {
-		return netip.AddrPortFrom(a, 53).String(), nil
+// setNames prepares the ways to name servers: the operator's, and those that a
+// model names.
+func (s *server) setNames(o Options) error {
+	doh := func(g *egress.Guard, service bool) func(string) (*egress.Client, error) {
+		return func(base string) (*egress.Client, error) {
+			c, err := egress.New(egress.Options{Guard: g, UserAgent: userAgent, Proxy: "none", CAFile: o.CAFile})
+			if err != nil || !service {
+				return c, err
+			}
+			return c.Service(base)
+		}
 	}
-	if at, err := netip.ParseAddrPort(s); err == nil && at.Port() > 0 {
-		return at.String(), nil
+	s.named = upstreams{s.guard.DialContext, doh(s.guard, false), s.roots, s.guard}
+	if o.Resolver == "" {
+		return nil
 	}
-	return "", fmt.Errorf("%q is no address such as 1.1.1.1 or 10.0.0.53:5353", s)
+	system, err := egress.NewGuard("network", o.Allow) // with the system's names: it cannot resolve itself
+	if err != nil {
+		return err
+	}
+	own := upstreams{new(net.Dialer).DialContext, doh(system, true), s.roots, nil}
+	if !strings.Contains(o.Resolver, "://") {
+		if _, _, err := nameServer(o.Resolver); err != nil {
+			return fmt.Errorf("option resolver: %w", err)
+		}
+	}
+	up, err := own.newUpstream(o.Resolver)
+	if err != nil {
+		return fmt.Errorf("option resolver: %w", err)
+	}
+	s.dns.server = &up
+	return nil
+}
+
+// nameServer reads the address of a name server.
+func nameServer(s string) (netip.Addr, int, error) {
+	h, port, err := serverAddress(s)
+	if err != nil || !h.Addr.IsValid() {
+		return netip.Addr{}, 0, fmt.Errorf("%q is no address such as 1.1.1.1 or 10.0.0.53:5353", s)
+	}
+	return h.Addr, port, nil
 }
 
 // Meta returns what is declared of each tool, by its name.
@@ -130,8 +174,10 @@ func Meta() map[string]tool.Meta {
 		{"http_headers", headersChars, "http headers redirect chain security headers curl head 响应头 重定向", both},
 		{"dns_lookup", lookupChars, "dns lookup resolve record a aaaa mx txt ns cname dig nslookup 域名 解析", both},
 		{"check_port", portChars, "port open closed tcp connect telnet nc 端口 连接", sends},
+		{"http_timing", timingChars, "http timing waterfall slow latency ttfb dns connect tls first byte curl 耗时 慢 首字节", both},
 		{"traceroute", traceChars, "traceroute path hops route tracert mtr 路由 跟踪", both},
 		{"tls_check", tlsChars, "tls ssl certificate expiry chain cipher https 证书 到期", both},
+		{"rdap_lookup", rdapChars, "rdap whois domain registration registrar expiry name servers ip network asn abuse contact 域名 注册 到期", both},
 		{"whois_lookup", whoisChars, "whois domain registration owner registrar expiry ip asn 域名 注册", both},
 	} {
 		m[e.name] = tool.Meta{
@@ -170,14 +216,15 @@ func definition[In any](sp spec) *mcp.Tool {
 	}
 }
 
-// add registers a tool whose answer is a text.
-func add[In any](srv *mcp.Server, sp spec, answer func(context.Context, In) (string, error)) {
-	mcp.AddTool(srv, definition[In](sp), func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
-		s, err := answer(ctx, in)
+// add registers a tool that answers with a text for the model, and the same as data.
+func add[In, Out any](srv *mcp.Server, sp spec, answer func(context.Context, In) (string, Out, error)) {
+	mcp.AddTool(srv, definition[In](sp), func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
+		s, out, err := answer(ctx, in)
 		if err != nil {
-			return nil, nil, err
+			var none Out
+			return nil, none, err
 		}
-		return text(s), nil, nil
+		return text(s), out, nil
 	})
 }
 

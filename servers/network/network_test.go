@@ -180,27 +180,30 @@ func nameServer(t *testing.T, z zone) (address string, asked func() []string) {
 		}
 		w.WriteMsg(m)
 	})
-	pc, l := samePort(t)
-	address = pc.LocalAddr().String()
-	var running sync.WaitGroup
-	both := []*dns.Server{{PacketConn: pc, Handler: handler}, {Listener: l, Handler: handler}}
-	for _, s := range both {
-		started := make(chan struct{})
-		s.NotifyStartedFunc = func() { close(started) }
-		running.Go(func() { s.ActivateAndServe() })
-		<-started
-	}
-	t.Cleanup(func() {
-		for _, s := range both {
-			s.Shutdown()
-		}
-		running.Wait()
-	})
-	return address, func() []string {
+	return serveDNS(t, handler), func() []string {
 		mu.Lock()
 		defer mu.Unlock()
 		return slices.Clone(questions)
 	}
+}
+
+// serveDNS runs a name server over UDP and TCP and returns its address.
+func serveDNS(t *testing.T, handler dns.Handler) string {
+	t.Helper()
+	pc, l := samePort(t)
+	runDNS(t, &dns.Server{PacketConn: pc, Handler: handler})
+	runDNS(t, &dns.Server{Listener: l, Handler: handler})
+	return pc.LocalAddr().String()
+}
+
+func runDNS(t *testing.T, s *dns.Server) {
+	t.Helper()
+	var running sync.WaitGroup
+	started := make(chan struct{})
+	s.NotifyStartedFunc = func() { close(started) }
+	running.Go(func() { s.ActivateAndServe() })
+	<-started
+	t.Cleanup(func() { s.Shutdown(); running.Wait() })
 }
 
 // samePort listens on one port of loopback over UDP and TCP, as name servers do.
@@ -258,6 +261,8 @@ func everyTool(host string) map[string]args {
 		"http_headers": {"url": "https://" + bracketed + ":8443"},
 		"dns_lookup":   {"domain": host, "record_type": "PTR"},
 		"whois_lookup": {"query": host},
+		"rdap_lookup":  {"query": host},
+		"http_timing":  {"url": "http://" + bracketed + ":8080/x"},
 	}
 }
 

@@ -27,6 +27,16 @@ type pingInput struct {
 	Count int    `json:"count,omitempty" jsonschema:"how many packets, one a second, 1 to 10; a number outside is brought to the nearest"`
 }
 
+type pingOutput struct {
+	Address  string  `json:"address" jsonschema:"address that was pinged"`
+	Sent     int     `json:"sent" jsonschema:"packets sent"`
+	Received int     `json:"received" jsonschema:"packets that came back"`
+	LossPct  float64 `json:"loss_percent" jsonschema:"share that did not, 0 to 100"`
+	MinMS    float64 `json:"min_ms,omitempty" jsonschema:"shortest round trip"`
+	AvgMS    float64 `json:"avg_ms,omitempty" jsonschema:"mean round trip"`
+	MaxMS    float64 `json:"max_ms,omitempty" jsonschema:"longest round trip"`
+}
+
 func (s *server) addPing(srv *mcp.Server) {
 	add(srv, spec{
 		name: "ping_host", title: "Ping",
@@ -35,11 +45,11 @@ func (s *server) addPing(srv *mcp.Server) {
 	}, s.ping)
 }
 
-func (s *server) ping(ctx context.Context, in pingInput) (string, error) {
+func (s *server) ping(ctx context.Context, in pingInput) (string, pingOutput, error) {
 	count := clamp(in.Count, 1, 10)
 	t, err := s.guard.Resolve(ctx, in.Host, 0)
 	if err != nil {
-		return "", err
+		return "", pingOutput{}, err
 	}
 	var lines []string
 	p, err := echo(ctx, t, count, func(r *probing.Packet) {
@@ -47,11 +57,11 @@ func (s *server) ping(ctx context.Context, in pingInput) (string, error) {
 	})
 	switch {
 	case ctx.Err() != nil:
-		return "", errors.New("canceled")
+		return "", pingOutput{}, errors.New("canceled")
 	case isPermission(err):
-		return "", errors.New(mayNotPing("ping_host"))
+		return "", pingOutput{}, errors.New(mayNotPing("ping_host"))
 	case err != nil:
-		return "", fmt.Errorf("ping %s: %s. check_port may tell more", t.Name, plain(err.Error(), 200))
+		return "", pingOutput{}, fmt.Errorf("ping %s: %s. check_port may tell more", t.Name, plain(err.Error(), 200))
 	}
 	stats := p.Statistics()
 	if stats.PacketsRecv < stats.PacketsSent {
@@ -67,7 +77,11 @@ func (s *server) ping(ctx context.Context, in pingInput) (string, error) {
 	if stats.PacketsRecv == 0 {
 		b.WriteString("No reply. The host may be down, or may not answer pings: try check_port with a port that it should serve.\n")
 	}
-	return b.String(), nil
+	out := pingOutput{Address: stats.IPAddr.String(), Sent: stats.PacketsSent, Received: stats.PacketsRecv, LossPct: stats.PacketLoss}
+	if stats.PacketsRecv > 0 {
+		out.MinMS, out.AvgMS, out.MaxMS = millis(stats.MinRtt), millis(stats.AvgRtt), millis(stats.MaxRtt)
+	}
+	return b.String(), out, nil
 }
 
 // echo sends the packets. Most systems let every program ping by a socket made

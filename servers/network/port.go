@@ -25,18 +25,11 @@ type portOutput struct {
 }
 
 func (s *server) addPort(srv *mcp.Server) {
-	t := definition[portInput](spec{
+	add(srv, spec{
 		name: "check_port", title: "Check port",
 		description: "Tries to open a TCP connection to a port of a host and says whether it is reachable, refused, or does not answer in time (perhaps for a firewall). Sends nothing over the connection. Internal hosts are refused unless the operator opened them.",
 		defaults:    map[string]any{"timeout_sec": 3},
-	})
-	mcp.AddTool(srv, t, func(ctx context.Context, _ *mcp.CallToolRequest, in portInput) (*mcp.CallToolResult, portOutput, error) {
-		says, out, err := s.checkPort(ctx, in)
-		if err != nil {
-			return nil, portOutput{}, err
-		}
-		return text(says), out, nil
-	})
+	}, s.checkPort)
 }
 
 // checkPort says what came of a connection. That a port is closed is an answer
@@ -56,7 +49,7 @@ func (s *server) checkPort(ctx context.Context, in portInput) (string, portOutpu
 	start := time.Now()
 	conn, err := s.guard.Connect(ctx, "tcp", t, uint16(in.Port))
 	elapsed := time.Since(start)
-	out := portOutput{ElapsedMS: float64(elapsed.Microseconds()) / 1000}
+	out := portOutput{ElapsedMS: millis(elapsed)}
 	switch {
 	case err == nil:
 		out.State, out.Address = "open", conn.RemoteAddr().String()

@@ -21,7 +21,9 @@ func show(s string) string { return plain(s, 120) }
 // cut shortens s to at most limit characters.
 func cut(s string, limit int) string { return egress.Cut(s, limit) }
 
-func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", millis(d)) }
 
 func clamp[N int | float64](n, low, high N) N { return min(max(n, low), high) }
 

@@ -23,9 +23,14 @@ const tlsChars = 4000
 // tlsTime bounds the whole of one check.
 const tlsTime = 10 * time.Second
 
+// maxChain is how many certificates of a chain are shown.
+const maxChain = 6
+
 type tlsInput struct {
 	Host string `json:"host" jsonschema:"name or address of the host; the certificate is checked against it"`
 	Port int    `json:"port,omitempty" jsonschema:"TCP port, 1 to 65535"`
+
+	ServerName string `json:"server_name,omitempty" jsonschema:"name to ask for in the handshake (SNI) and to check the certificate against, where it is not host"`
 }
 
 type tlsOutput struct {
@@ -36,6 +41,18 @@ type tlsOutput struct {
 	DaysLeft   int    `json:"days_left" jsonschema:"whole days until it expires; negative: since it expired"`
 	CommonName string `json:"common_name,omitempty" jsonschema:"name of the certificate's subject"`
 	Issuer     string `json:"issuer,omitempty" jsonschema:"who issued it"`
+
+	Names    []string  `json:"names,omitempty" jsonschema:"names and addresses that the certificate is for, the first 50"`
+	Cipher   string    `json:"cipher" jsonschema:"cipher suite that was agreed"`
+	Versions []string  `json:"versions" jsonschema:"versions of TLS that the server accepts"`
+	Weak     []string  `json:"weak_points,omitempty" jsonschema:"what should be better, a sentence each"`
+	Chain    []tlsLink `json:"chain" jsonschema:"certificates as the server sent them, the first 6"`
+}
+
+type tlsLink struct {
+	Subject  string `json:"subject"`
+	Issuer   string `json:"issuer"`
+	NotAfter string `json:"not_after"`
 }
 
 // An inspector looks at the certificates of hosts.
@@ -45,45 +62,58 @@ type inspector struct {
 }
 
 func (c *inspector) add(srv *mcp.Server) {
-	t := definition[tlsInput](spec{
+	add(srv, spec{
 		name: "tls_check", title: "TLS check",
-		description: "Opens a TLS connection and returns version, cipher, the certificate's names, issuer, expiry in days and chain, and whether it is valid for the host. An invalid certificate is reported, not an error. Internal hosts are refused unless the operator opened them.",
+		description: "Opens TLS connections and returns versions and cipher, the certificate's names, issuer, expiry in days and chain, whether it is valid for the host, and weak points. An invalid certificate is reported, not an error. Internal hosts are refused unless the operator opened them.",
 		defaults:    map[string]any{"port": 443},
-	})
-	mcp.AddTool(srv, t, func(ctx context.Context, _ *mcp.CallToolRequest, in tlsInput) (*mcp.CallToolResult, tlsOutput, error) {
-		says, out, err := c.check(ctx, in)
-		if err != nil {
-			return nil, tlsOutput{}, err
-		}
-		return text(says), out, nil
-	})
+	}, c.check)
 }
 
 func (c *inspector) check(ctx context.Context, in tlsInput) (string, tlsOutput, error) {
 	if err := checkPortNumber(in.Port); err != nil {
 		return "", tlsOutput{}, err
 	}
-	h, err := egress.ParseHost(in.Host)
+	ctx, cancel := context.WithTimeout(ctx, tlsTime)
+	defer cancel()
+	t, err := c.guard.Resolve(ctx, in.Host, in.Port)
 	if err != nil {
 		return "", tlsOutput{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, tlsTime)
-	defer cancel()
-	at := net.JoinHostPort(h.Name, strconv.Itoa(in.Port))
+	h := t.Host
+	if in.ServerName != "" {
+		if h, err = egress.ParseHost(in.ServerName); err != nil {
+			return "", tlsOutput{}, err
+		}
+	}
+	at := net.JoinHostPort(t.Name, strconv.Itoa(in.Port))
 	start := time.Now()
-	state, err := c.handshake(ctx, h, at)
+	state, err := c.handshake(ctx, h, t, in.Port, tls.VersionTLS10, tls.VersionTLS13)
 	if err != nil {
 		return "", tlsOutput{}, tlsFailure(at, err)
 	}
 	elapsed := time.Since(start)
 	out := c.judge(h, state)
+	out.Versions = c.versions(ctx, h, t, in.Port, state.Version)
+	out.Weak = weak(state, out.Versions)
 	return tlsText(at, state, out, elapsed), out, nil
+}
+
+// versions returns which versions of TLS the server accepts, besides the one that
+// was agreed, which is the newest.
+func (c *inspector) versions(ctx context.Context, h egress.Host, t egress.Target, port int, agreed uint16) []string {
+	var accepted []string
+	for v := uint16(tls.VersionTLS10); v < agreed; v++ {
+		if _, err := c.handshake(ctx, h, t, port, v, v); err == nil {
+			accepted = append(accepted, tls.VersionName(v))
+		}
+	}
+	return append(accepted, tls.VersionName(agreed))
 }
 
 // handshake connects and returns what was agreed. It takes any certificate, since
 // a bad one is to be shown; judge tells whether it is good.
-func (c *inspector) handshake(ctx context.Context, h egress.Host, at string) (tls.ConnectionState, error) {
-	raw, err := c.guard.DialContext(ctx, "tcp", at)
+func (c *inspector) handshake(ctx context.Context, h egress.Host, t egress.Target, port int, low, high uint16) (tls.ConnectionState, error) {
+	raw, err := c.guard.Connect(ctx, "tcp", t, uint16(port))
 	if err != nil {
 		return tls.ConnectionState{}, err
 	}
@@ -91,8 +121,12 @@ func (c *inspector) handshake(ctx context.Context, h egress.Host, at string) (tl
 	config := &tls.Config{
 		ServerName:         h.Name,
 		NextProtos:         []string{"h2", "http/1.1"},
-		InsecureSkipVerify: true,             //nolint:gosec // looked at, never trusted: no byte is sent over it
-		MinVersion:         tls.VersionTLS10, // an old version is a finding
+		InsecureSkipVerify: true, //nolint:gosec // looked at, never trusted: no byte is sent over it
+		MinVersion:         low,  // an old version is a finding
+		MaxVersion:         high,
+	}
+	for _, suite := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {
+		config.CipherSuites = append(config.CipherSuites, suite.ID)
 	}
 	conn := tls.Client(raw, config)
 	if err := conn.HandshakeContext(ctx); err != nil {
@@ -125,6 +159,11 @@ func (c *inspector) judge(h egress.Host, state tls.ConnectionState) tlsOutput {
 		Version: tls.VersionName(state.Version), NotAfter: leaf.NotAfter.UTC().Format(time.RFC3339),
 		DaysLeft:   int(time.Until(leaf.NotAfter).Hours() / 24),
 		CommonName: plain(leaf.Subject.CommonName, 120), Issuer: plain(leaf.Issuer.String(), 200),
+		Cipher: tls.CipherSuiteName(state.CipherSuite), Names: allNames(leaf),
+	}
+	out.Names = out.Names[:min(50, len(out.Names))]
+	for _, c := range state.PeerCertificates[:min(maxChain, len(state.PeerCertificates))] {
+		out.Chain = append(out.Chain, tlsLink{plain(c.Subject.String(), 120), plain(c.Issuer.String(), 120), c.NotAfter.UTC().Format(time.RFC3339)})
 	}
 	name := h.Name
 	if h.Addr.IsValid() {
@@ -173,16 +212,17 @@ func tlsText(at string, state tls.ConnectionState, out tlsOutput, elapsed time.D
 		fmt.Fprintf(&b, ", %s", plain(state.NegotiatedProtocol, 20))
 	}
 	fmt.Fprintf(&b, ", in %s\n", ms(elapsed))
-	if state.Version < tls.VersionTLS12 {
-		b.WriteString("- warning: this version of TLS is out of date\n")
+	fmt.Fprintf(&b, "- accepts: %s\n", strings.Join(out.Versions, ", "))
+	for _, w := range out.Weak {
+		fmt.Fprintf(&b, "- weak point: %s\n", w)
 	}
 	b.WriteString("\n### Chain as sent\n\n")
-	const most = 6
-	for i, c := range state.PeerCertificates[:min(most, len(state.PeerCertificates))] {
-		fmt.Fprintf(&b, "%d. %s, issued by %s, until %s\n", i+1, plain(c.Subject.String(), 120), plain(c.Issuer.String(), 120), c.NotAfter.UTC().Format(time.DateOnly))
+	for i, l := range out.Chain {
+		until, _, _ := strings.Cut(l.NotAfter, "T")
+		fmt.Fprintf(&b, "%d. %s, issued by %s, until %s\n", i+1, l.Subject, l.Issuer, until)
 	}
-	if n := len(state.PeerCertificates); n > most {
-		fmt.Fprintf(&b, "and %d more\n", n-most)
+	if n := len(state.PeerCertificates); n > maxChain {
+		fmt.Fprintf(&b, "and %d more\n", n-maxChain)
 	}
 	return b.String()
 }
@@ -194,7 +234,7 @@ func daysLeft(n int) string {
 	return fmt.Sprintf("in %d days", n)
 }
 
-func names(c *x509.Certificate) string {
+func allNames(c *x509.Certificate) []string {
 	all := make([]string, 0, len(c.DNSNames)+len(c.IPAddresses))
 	for _, n := range c.DNSNames {
 		all = append(all, plain(n, 80))
@@ -202,6 +242,11 @@ func names(c *x509.Certificate) string {
 	for _, ip := range c.IPAddresses {
 		all = append(all, ip.String())
 	}
+	return all
+}
+
+func names(c *x509.Certificate) string {
+	all := allNames(c)
 	const most = 15
 	switch n := len(all); {
 	case n == 0:

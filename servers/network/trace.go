@@ -2,21 +2,14 @@ package network
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/net/icmp"
-	"golang.org/x/net/ipv4"
-	"golang.org/x/net/ipv6"
 
 	"github.com/tenon-mcp/tenon/internal/egress"
 )
@@ -44,6 +37,20 @@ func (s *server) addTrace(srv *mcp.Server) {
 	}, s.traceroute)
 }
 
+type traceOutput struct {
+	Address string     `json:"address" jsonschema:"address of the host"`
+	By      string     `json:"by" jsonschema:"what was sent: ICMP or UDP"`
+	Reached bool       `json:"reached"`
+	Hops    []traceHop `json:"hops" jsonschema:"up to the last that answered"`
+}
+
+type traceHop struct {
+	Hop     int     `json:"hop"`
+	Address string  `json:"address,omitempty" jsonschema:"missing where nobody answered, or the router is internal"`
+	RTTMS   float64 `json:"rtt_ms,omitempty"`
+	Note    string  `json:"note,omitempty" jsonschema:"no answer, internal router, reached, or says unreachable"`
+}
+
 // A reply is what came back for the packet that was to live for so many hops.
 type reply struct {
 	from netip.Addr
@@ -51,99 +58,128 @@ type reply struct {
 	what string // empty: a router on the way; else what ends the trace
 }
 
-func (s *server) traceroute(ctx context.Context, in traceInput) (string, error) {
+func (s *server) traceroute(ctx context.Context, in traceInput) (string, traceOutput, error) {
 	hops := clamp(in.MaxHops, 1, 30)
 	t, err := s.guard.Resolve(ctx, in.Host, 0)
 	if err != nil {
-		return "", err
+		return "", traceOutput{}, err
 	}
-	tr, err := newTrace(ctx, t.Addrs[0], hops)
+	tr, err := newTrace(ctx, t.Addrs[0], hops, s.traceByUDP)
 	if isPermission(err) {
-		return "", errors.New(mayNotPing("traceroute"))
+		return "", traceOutput{}, errors.New(mayNotPing("traceroute"))
 	}
 	if err != nil {
-		return "", fmt.Errorf("traceroute to %s: %s", t.Name, plain(err.Error(), 200))
+		return "", traceOutput{}, fmt.Errorf("traceroute to %s: %s", t.Name, plain(err.Error(), 200))
 	}
 	if err := tr.run(ctx); err != nil {
-		return "", fmt.Errorf("traceroute to %s: %s. check_port may tell more", t.Name, plain(err.Error(), 200))
+		return "", traceOutput{}, fmt.Errorf("traceroute to %s: %s. check_port may tell more", t.Name, plain(err.Error(), 200))
 	}
-	return s.traceText(t, tr), nil
+	out := s.traceOutput(t, tr)
+	return traceText(t, tr, out), out, nil
 }
 
-func (s *server) traceText(t egress.Target, tr *trace) string {
+// traceOutput returns the hops without the addresses of internal routers.
+func (s *server) traceOutput(t egress.Target, tr *trace) traceOutput {
+	out := traceOutput{Address: t.Addrs[0].String(), By: tr.by, Hops: []traceHop{}}
+	for ttl := 1; ttl <= tr.lastHop(); ttl++ {
+		h := traceHop{Hop: ttl, Note: "no answer"}
+		if r, ok := tr.replies[ttl]; ok {
+			h.RTTMS, h.Note = millis(r.rtt), r.what
+			if r.from != t.Addrs[0] && s.guard.Refuses(r.from, "", 0) != "" {
+				h.Note = strings.TrimSpace("internal router " + r.what)
+			} else {
+				h.Address = r.from.String()
+			}
+			out.Reached = out.Reached || r.what == reached
+		}
+		out.Hops = append(out.Hops, h)
+	}
+	return out
+}
+
+// reached is said of the hop that is the host itself.
+const reached = "reached"
+
+func traceText(t egress.Target, tr *trace, out traceOutput) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## Traceroute to %s (%s)\n\n```\n", t.Name, t.Addrs[0])
-	last := tr.lastHop()
-	for ttl := 1; ttl <= last; ttl++ {
-		r, ok := tr.replies[ttl]
+	fmt.Fprintf(&b, "## Traceroute to %s (%s)\n\n```\n", t.Name, out.Address)
+	for _, h := range out.Hops {
 		switch {
-		case !ok:
-			fmt.Fprintf(&b, "%2d  no answer\n", ttl)
-		case r.from != t.Addrs[0] && s.guard.Refuses(r.from, "", 0) != "":
-			fmt.Fprintf(&b, "%2d  (internal router)  %s  %s\n", ttl, ms(r.rtt), r.what)
+		case h.Note == "no answer":
+			fmt.Fprintf(&b, "%2d  no answer\n", h.Hop)
+		case h.Address == "":
+			fmt.Fprintf(&b, "%2d  (internal router)  %.1f ms  %s\n", h.Hop, h.RTTMS, strings.TrimPrefix(h.Note, "internal router"))
 		default:
-			fmt.Fprintf(&b, "%2d  %s  %s  %s\n", ttl, r.from, ms(r.rtt), r.what)
+			fmt.Fprintf(&b, "%2d  %s  %.1f ms  %s\n", h.Hop, h.Address, h.RTTMS, h.Note)
 		}
 	}
 	b.WriteString("```\n")
-	switch r := tr.replies[last]; {
+	switch last := len(out.Hops); {
 	case last == 0:
 		b.WriteString("No router answered. A firewall near this machine may drop the packets.\n")
-	case r.what == "reached":
+	case out.Reached:
 		fmt.Fprintf(&b, "Reached after %d hops.\n", last)
 	default:
-		fmt.Fprintf(&b, "Not reached within %d hops; the last answer is of hop %d. What lies behind may not answer pings: try check_port.\n", tr.hops, last)
+		fmt.Fprintf(&b, "Not reached within %d hops; the last answer is of hop %d. What lies behind may not answer such packets: try check_port.\n", tr.hops, last)
+	}
+	if tr.by == "UDP" {
+		b.WriteString("Traced with UDP: this program may not send ICMP here. Hosts that drop UDP seem further than they are.\n")
 	}
 	return b.String()
 }
 
-// A trace is one run. Its connection takes in every ICMP packet of this machine,
-// so replies are known by the number that the requests carry.
+// A prober sends packets that live for so many hops, and takes in what routers
+// say of them.
+type prober interface {
+	send(ttl int) error
+	// receive calls note for each reply, until the prober is closed.
+	receive(note func(ttl int, from netip.Addr, what string, now time.Time))
+	Close() error
+}
+
+// A trace is one run.
 type trace struct {
-	conn *icmp.PacketConn
-	to   netip.Addr
-	hops int
-	id   int // 16 bits
-	raw  bool
+	prober prober
+	by     string // what is sent
+	to     netip.Addr
+	hops   int
 
 	mu      sync.Mutex
 	sent    map[int]time.Time
 	replies map[int]reply
 }
 
-func newTrace(ctx context.Context, to netip.Addr, hops int) (*trace, error) {
+// newTrace opens what the system lets this process send: ICMP, else UDP where
+// the system tells what routers say of that.
+func newTrace(ctx context.Context, to netip.Addr, hops int, udp bool) (*trace, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	var id [2]byte // tells runs apart
-	if _, err := rand.Read(id[:]); err != nil {
-		return nil, err
+	tr := &trace{to: to, hops: hops, by: "ICMP", sent: map[int]time.Time{}, replies: map[int]reply{}}
+	var err error
+	if !udp {
+		tr.prober, err = newICMP(to)
+		if !isPermission(err) {
+			return tr, err
+		}
 	}
-	network, listen := "ip4:icmp", "0.0.0.0"
-	if to.Is6() {
-		network, listen = "ip6:ipv6-icmp", "::"
+	other, e := newUDP(to)
+	if e != nil {
+		if err == nil {
+			err = e
+		}
+		return nil, err // the right that is missing is that for ICMP
 	}
-	conn, err := icmp.ListenPacket(network, listen)
-	raw := true
-	if isPermission(err) && runtime.GOOS == "darwin" { // whose sockets for pings give what routers say, too
-		network, raw = strings.Replace(network[:3], "ip", "udp", 1), false
-		conn, err = icmp.ListenPacket(network, listen)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &trace{
-		conn: conn, to: to, hops: hops, id: int(binary.BigEndian.Uint16(id[:])), raw: raw,
-		sent: map[int]time.Time{}, replies: map[int]reply{},
-	}, nil
+	tr.prober, tr.by = other, "UDP"
+	return tr, nil
 }
 
 // run sends and receives, and closes the connection.
 func (tr *trace) run(ctx context.Context) error {
 	var receiving sync.WaitGroup
-	receiving.Go(tr.receive)
+	receiving.Go(func() { tr.prober.receive(tr.note) })
 	defer receiving.Wait()
-	defer tr.conn.Close()
+	defer tr.prober.Close()
 	for range traceRounds {
 		if err := tr.sendRound(ctx); err != nil {
 			return err
@@ -224,54 +260,10 @@ func (tr *trace) lastHop() int {
 }
 
 func (tr *trace) send(ttl int) error {
-	var kind icmp.Type = ipv4.ICMPTypeEcho
-	setHops := func(n int) error { return tr.conn.IPv4PacketConn().SetTTL(n) }
-	if tr.to.Is6() {
-		kind = ipv6.ICMPTypeEchoRequest
-		setHops = func(n int) error { return tr.conn.IPv6PacketConn().SetHopLimit(n) }
-	}
-	m := icmp.Message{Type: kind, Body: &icmp.Echo{ID: tr.id, Seq: ttl, Data: make([]byte, 32)}}
-	b, err := m.Marshal(nil)
-	if err != nil {
-		return err
-	}
-	if err := setHops(ttl); err != nil {
-		return err
-	}
-	var to net.Addr = &net.IPAddr{IP: tr.to.AsSlice()}
-	if !tr.raw {
-		to = &net.UDPAddr{IP: tr.to.AsSlice()}
-	}
 	tr.mu.Lock()
 	tr.sent[ttl] = time.Now()
 	tr.mu.Unlock()
-	_, err = tr.conn.WriteTo(b, to)
-	return err
-}
-
-// receive takes in replies until the connection is closed.
-func (tr *trace) receive() {
-	protocol := 1 // ICMP
-	if tr.to.Is6() {
-		protocol = 58
-	}
-	buf := make([]byte, 1500)
-	for {
-		n, peer, err := tr.conn.ReadFrom(buf)
-		if err != nil {
-			return
-		}
-		now := time.Now()
-		m, err := icmp.ParseMessage(protocol, buf[:n])
-		if err != nil {
-			continue // of somebody else, or broken
-		}
-		ttl, what, ok := tr.match(m)
-		if !ok {
-			continue
-		}
-		tr.note(ttl, peerAddr(peer), what, now)
-	}
+	return tr.prober.send(ttl)
 }
 
 func (tr *trace) note(ttl int, from netip.Addr, what string, now time.Time) {
@@ -281,53 +273,6 @@ func (tr *trace) note(ttl int, from netip.Addr, what string, now time.Time) {
 	if _, have := tr.replies[ttl]; was && !have {
 		tr.replies[ttl] = reply{from, now.Sub(sent), what}
 	}
-}
-
-// match returns for which hop a message is the reply.
-func (tr *trace) match(m *icmp.Message) (ttl int, what string, ok bool) {
-	switch body := m.Body.(type) {
-	case *icmp.Echo:
-		if m.Type != ipv4.ICMPTypeEchoReply && m.Type != ipv6.ICMPTypeEchoReply {
-			return 0, "", false
-		}
-		return body.Seq, "reached", body.ID == tr.id
-	case *icmp.TimeExceeded:
-		id, seq, ok := quoted(body.Data, tr.to.Is6())
-		return seq, "", ok && id == tr.id
-	case *icmp.DstUnreach:
-		id, seq, ok := quoted(body.Data, tr.to.Is6())
-		return seq, "says unreachable", ok && id == tr.id
-	}
-	return 0, "", false
-}
-
-// quoted returns identifier and sequence number of the echo request that a
-// router quotes: its IP header and the first eight bytes behind it.
-func quoted(b []byte, v6 bool) (id, seq int, ok bool) {
-	header := 40
-	if !v6 {
-		if len(b) == 0 {
-			return 0, 0, false
-		}
-		header = int(b[0]&0x0f) * 4
-	}
-	if len(b) < header+8 {
-		return 0, 0, false
-	}
-	echo := b[header:]
-	return int(binary.BigEndian.Uint16(echo[4:])), int(binary.BigEndian.Uint16(echo[6:])), true
-}
-
-func peerAddr(a net.Addr) netip.Addr {
-	var ip net.IP
-	switch a := a.(type) {
-	case *net.IPAddr:
-		ip = a.IP
-	case *net.UDPAddr:
-		ip = a.IP
-	}
-	addr, _ := netip.AddrFromSlice(ip)
-	return addr.Unmap()
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -29,6 +29,12 @@ type whoisInput struct {
 	Query string `json:"query" jsonschema:"a domain such as example.com, an IP address, or an AS number such as AS13335"`
 }
 
+type whoisOutput struct {
+	Query string   `json:"query" jsonschema:"what was asked for"`
+	Asked []string `json:"asked" jsonschema:"the servers that were asked, in order"`
+	Text  string   `json:"text" jsonschema:"the answer, as in the text; rdap_lookup returns fields"`
+}
+
 // A whois client asks registries.
 type whois struct {
 	guard *egress.Guard
@@ -44,10 +50,10 @@ func (w *whois) add(srv *mcp.Server) {
 
 var asNumber = regexp.MustCompile(`^(?i:AS)\d{1,10}$`)
 
-func (w *whois) lookup(ctx context.Context, in whoisInput) (string, error) {
+func (w *whois) lookup(ctx context.Context, in whoisInput) (string, whoisOutput, error) {
 	query, err := w.query(ctx, in.Query)
 	if err != nil {
-		return "", err
+		return "", whoisOutput{}, err
 	}
 	at := w.first
 	var asked []string
@@ -57,7 +63,7 @@ func (w *whois) lookup(ctx context.Context, in whoisInput) (string, error) {
 		asked = append(asked, at)
 		if err != nil {
 			if answer == "" {
-				return "", err
+				return "", whoisOutput{}, err
 			}
 			note = fmt.Sprintf("\nThe referral to %s failed: %s\n", plain(at, 120), err)
 			break
@@ -80,7 +86,11 @@ func (w *whois) lookup(ctx context.Context, in whoisInput) (string, error) {
 	if len([]rune(answer)) > room {
 		answer = cut(answer, room-len([]rune(more))) + more
 	}
-	return head + answer + "\n```\n" + note, nil
+	out := whoisOutput{query, make([]string, len(asked)), answer}
+	for i, a := range asked {
+		out.Asked[i] = plain(a, 120)
+	}
+	return head + answer + "\n```\n" + note, out, nil
 }
 
 // whoisQuery returns the query as it is sent: one word, and nothing that a server
