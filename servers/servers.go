@@ -25,6 +25,7 @@ import (
 	"github.com/tenon-mcp/tenon/servers/prometheus"
 	"github.com/tenon-mcp/tenon/servers/system"
 	clock "github.com/tenon-mcp/tenon/servers/time"
+	"github.com/tenon-mcp/tenon/servers/winlog"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -55,6 +56,10 @@ func All() []Server {
 			Name: "system", Port: 8005, Keyless: true, Meta: system.Meta(),
 			Summary: "A look at this machine: load, memory, disks, processes, ports and directory sizes.",
 		}, system.New),
+		bundle(Server{
+			Name: "winlog", Port: 8008, Meta: winlog.Meta(),
+			Summary: "Windows event logs, of the running Windows or from .evtx files on any system.",
+		}, winlog.New),
 		bundle(Server{
 			Name: "network", Port: 8009, Keyless: true, Meta: network.Meta(),
 			Summary: "A look at other hosts: ping, DNS, ports, HTTP, TLS, traceroute and whois.",

@@ -37,6 +37,9 @@ const (
 	headerBlock     = 4096
 	chunkHeaderSize = 512
 	maxChunks       = 1 << 20 // 64 GiB; Windows itself stops at far less
+
+	// MaxInChunk is more records than a chunk can hold.
+	MaxInChunk = chunkSize / 28
 )
 
 const (
@@ -66,6 +69,7 @@ type Reader struct {
 	noChecksum bool
 	report     Report
 	index      []ChunkInfo
+	loaded     map[int]bool // chunks whose faults are in the report
 }
 
 // A ChunkInfo says where a chunk is and what it claims to hold.
@@ -188,16 +192,23 @@ func (r *Reader) Load(info ChunkInfo, c *Chunk) error {
 		c.buf = make([]byte, chunkSize)
 	}
 	c.info, c.records, c.names = info, c.records[:0], nil
+	report := &r.report
+	if r.loaded[info.Number] {
+		report = &Report{} // told already
+	} else if r.loaded == nil {
+		r.loaded = map[int]bool{}
+	}
+	r.loaded[info.Number] = true
 	n, err := r.src.ReadAt(c.buf[:cap(c.buf)][:chunkSize], info.Offset)
 	if err != nil && !errors.Is(err, io.EOF) {
-		r.report.BadChunks++
-		r.report.add(Problem{Chunk: info.Number, Offset: info.Offset, What: "cannot be read: " + err.Error()})
+		report.BadChunks++
+		report.add(Problem{Chunk: info.Number, Offset: info.Offset, What: "cannot be read: " + err.Error()})
 		c.buf = c.buf[:0]
 		return nil // it is told in the report
 	}
 	c.buf = c.buf[:n]
-	r.report.Chunks++
-	c.scan(&r.report, r.noChecksum)
+	report.Chunks++
+	c.scan(report, r.noChecksum)
 	return nil
 }
 

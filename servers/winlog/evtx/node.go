@@ -2,7 +2,6 @@ package evtx
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -182,22 +181,31 @@ func xmlRune(r rune) rune {
 	return utf8.RuneError
 }
 
-// xmlName makes a name into one that XML takes.
+// xmlName makes a name into one that every reader of XML takes.
 func xmlName(s string) string {
-	if s == "" {
-		return "_"
-	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-.:", r) {
+	colon := strings.IndexByte(s, ':')
+	name := strings.Map(func(r rune) rune {
+		if nameStart(r) || r >= '0' && r <= '9' || r == '-' || r == '.' {
+			return r
+		}
+		if r == ':' && colon > 0 {
+			colon = -1 // one, in the middle
 			return r
 		}
 		return '_'
-	}, prefixed(s))
+	}, s)
+	if r, _ := utf8.DecodeRuneInString(name); !nameStart(r) {
+		name = "_" + name
+	}
+	prefix, local, ok := strings.Cut(name, ":")
+	if r, _ := utf8.DecodeRuneInString(local); ok && !nameStart(r) {
+		return prefix + ":_" + local
+	}
+	return name
 }
 
-func prefixed(s string) string {
-	if r, _ := utf8.DecodeRuneInString(s); unicode.IsLetter(r) || r == '_' {
-		return s
-	}
-	return "_" + s
+// nameStart reports whether a name may begin with r, by all editions of XML.
+func nameStart(r rune) bool {
+	return r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' ||
+		r >= 0xc0 && r <= 0xd6 || r >= 0xd8 && r <= 0xf6 || r >= 0xf8 && r <= 0xff || r >= 0x4e00 && r <= 0x9fa5
 }

@@ -267,3 +267,6 @@ func systemTimeText(b []byte) string {
 	}
 	return fmt.Sprintf("%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", f[0], f[1], f[3], f[4], f[5], f[6], f[7])
 }
+
+// FileTime reads a time of Windows: steps of 100 ns since 1601.
+func FileTime(n uint64) time.Time { return fileTime(n) }
