@@ -487,3 +487,25 @@ not json
 		t.Error(diff, err)
 	}
 }
+
+// TestNoRight says of what cannot be read how to give the right. Root may read everything.
+func TestNoRight(t *testing.T) {
+	if os.Getuid() <= 0 {
+		t.Skip("root, or a system without users of that kind")
+	}
+	dir := folder(t)
+	write(t, dir, "shut/x.log", "x\n", now)
+	if err := errorsOf(os.Chmod(filepath.Join(dir, "app.log"), 0), os.Chmod(filepath.Join(dir, "shut"), 0)); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(filepath.Join(dir, "shut"), 0o700)
+	cs := connect(t, dir)
+	text, _ := call[struct{}](t, cs, "list_log_sources", nil)
+	if strings.Count(text, "permission denied. An operator can give the right with: setfacl") != 2 {
+		t.Error(text)
+	}
+	_, out := call[hits](t, cs, "query_host_log", nil)
+	if len(out.Notes) != 1 || !strings.Contains(out.Notes[0], "permission denied for the user") || len(out.Entries) != 20 {
+		t.Errorf("%+v", out)
+	}
+}
