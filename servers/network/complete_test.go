@@ -135,7 +135,7 @@ func TestHTTPTiming(t *testing.T) {
 	if isError {
 		t.Fatal(text)
 	}
-	mustMatch(t, text, `^## HTTP timing: 200 in `, `^Redirect 1: 302 `, `^Answer: 200 HTTP/\S+ from `+web.URL+`/slow \(`+at+`, 1003 bytes\)$`, `^first byte +\d+\.\d ms +█+$`, `^tls +\d+\.\d ms +█+`)
+	mustMatch(t, text, `^## HTTP timing: 200 in `, `^Redirect 1: 302 `, `^Answer: 200 from `+web.URL+`/slow \(`+at+`, 1003 bytes\)$`, `^first byte +\d+\.\d ms +█+$`, `^tls +\d+\.\d ms +█+`)
 	hops := out["hops"].([]any)
 	last := hops[len(hops)-1].(map[string]any)
 	if len(hops) != 2 || last["first_byte_ms"].(float64) < 70 || last["download_ms"].(float64) < 30 || last["tls_ms"].(float64) <= 0 || last["total_ms"].(float64) < 110 {
@@ -154,7 +154,7 @@ func TestRDAP(t *testing.T) {
 		paths.Store(r.URL.Path)
 		switch r.URL.Path {
 		case "/rdap/domain/example.com", "/rdap/domain/xn--bcher-kva.com":
-			fmt.Fprint(w, `{"objectClassName":"domain","handle":"H-1","ldhName":"EXAMPLE.COM","status":["client transfer prohibited"],"events":[{"eventAction":"registration","eventDate":"1995-08-14T04:00:00Z"},{"eventAction":"expiration","eventDate":"2031-08-13T04:00:00Z"}],
+			fmt.Fprint(w, `{"objectClassName":"domain","handle":"EXAMPLE.COM","ldhName":"EXAMPLE.COM","status":["client transfer prohibited"],"events":[{"eventAction":"registration","eventDate":"1995-08-14T04:00:00Z"},{"eventAction":"expiration","eventDate":"2031-08-13T04:00:00Z"}],
 				"nameservers":[{"ldhName":"A.IANA-SERVERS.NET"}],"secureDNS":{"delegationSigned":true},
 				"entities":[{"roles":["registrar"],"vcardArray":["vcard",[["version",{},"text","4.0"],["fn",{},"text","Example\u001b[31m Registrar"]]],"entities":[{"roles":["abuse"],"vcardArray":["vcard",[["fn",{},"text","Abuse"],["email",{},"text","abuse@example.com"]]]}]}]}`)
 		case "/rdap/ip/8.8.8.8":
@@ -182,7 +182,7 @@ func TestRDAP(t *testing.T) {
 		t.Errorf("%s %v", text, out)
 	}
 	mustMatch(t, text, `^- expires: 2031-08-13T04:00:00Z \(in \d+ days\)$`, `^- name servers: a\.iana-servers\.net$`, `^- abuse: Abuse abuse@example\.com$`)
-	for query, want := range map[string]string{"8.8.8.8": "- range: 8.8.8.0 - 8.8.8.255", "AS13335": "- range: 13335 - 13335", "bücher.com": "H-1"} {
+	for query, want := range map[string]string{"8.8.8.8": "- range: 8.8.8.0 - 8.8.8.255", "AS13335": "- range: 13335 - 13335", "bücher.com": "EXAMPLE.COM"} {
 		if text, isError := call(t, cs, "rdap_lookup", args{"query": query}); isError || !strings.Contains(text, want) {
 			t.Errorf("%s: %s", query, text)
 		}

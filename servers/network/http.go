@@ -44,7 +44,7 @@ type checkOutput struct {
 }
 
 type headersOutput struct {
-	checkOutput
+	FinalURL string `json:"final_url" jsonschema:"where redirects led"`
 
 	Headers map[string][]string `json:"headers" jsonschema:"headers of the last answer; values of cookies are masked; the first 60 names"`
 }
@@ -135,7 +135,7 @@ func (f *fetcher) headers(ctx context.Context, in httpInput) (string, headersOut
 		b.WriteString("\n")
 	}
 	fmt.Fprintf(&b, "Took %s.\n", ms(p.elapsed))
-	out := headersOutput{p.output(), map[string][]string{}}
+	out := headersOutput{p.output().FinalURL, map[string][]string{}}
 	header := p.last().header
 	names := slices.Sorted(maps.Keys(header))
 	for _, name := range names[:min(60, len(names))] {

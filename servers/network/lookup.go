@@ -34,19 +34,19 @@ type lookupOutput struct {
 	Type      string         `json:"type" jsonschema:"type of the records"`
 	Records   []lookupRecord `json:"records" jsonschema:"the records, the first 200; CNAMEs on the way too"`
 	Server    string         `json:"server,omitempty" jsonschema:"name server that answered; empty where the system resolved"`
-	ElapsedMS float64        `json:"elapsed_ms"`
+	ElapsedMS float64        `json:"elapsed_ms" jsonschema:"how long it took"`
 	DNSSEC    *lookupDNSSEC  `json:"dnssec,omitempty" jsonschema:"what came of the check of signatures, where it was asked for"`
 }
 
 type lookupRecord struct {
-	Type  string `json:"type"`
-	Value string `json:"value"`
+	Type  string `json:"type" jsonschema:"type of the record"`
+	Value string `json:"value" jsonschema:"its data as zone files have it"`
 	TTL   uint32 `json:"ttl,omitempty" jsonschema:"seconds; missing where the system resolved"`
 }
 
 type lookupDNSSEC struct {
 	Status        string   `json:"status" jsonschema:"secure, bogus, unsigned or unknown, by a check of our own"`
-	Why           string   `json:"why"`
+	Why           string   `json:"why" jsonschema:"the reason, a sentence"`
 	Chain         []string `json:"chain,omitempty" jsonschema:"zones from the root to the one that signed"`
 	Authenticated bool     `json:"authenticated" jsonschema:"the flag AD: the name server says that it checked"`
 }

@@ -31,7 +31,6 @@ type pingOutput struct {
 	Address  string  `json:"address" jsonschema:"address that was pinged"`
 	Sent     int     `json:"sent" jsonschema:"packets sent"`
 	Received int     `json:"received" jsonschema:"packets that came back"`
-	LossPct  float64 `json:"loss_percent" jsonschema:"share that did not, 0 to 100"`
 	MinMS    float64 `json:"min_ms,omitempty" jsonschema:"shortest round trip"`
 	AvgMS    float64 `json:"avg_ms,omitempty" jsonschema:"mean round trip"`
 	MaxMS    float64 `json:"max_ms,omitempty" jsonschema:"longest round trip"`
@@ -77,7 +76,7 @@ func (s *server) ping(ctx context.Context, in pingInput) (string, pingOutput, er
 	if stats.PacketsRecv == 0 {
 		b.WriteString("No reply. The host may be down, or may not answer pings: try check_port with a port that it should serve.\n")
 	}
-	out := pingOutput{Address: stats.IPAddr.String(), Sent: stats.PacketsSent, Received: stats.PacketsRecv, LossPct: stats.PacketLoss}
+	out := pingOutput{Address: stats.IPAddr.String(), Sent: stats.PacketsSent, Received: stats.PacketsRecv}
 	if stats.PacketsRecv > 0 {
 		out.MinMS, out.AvgMS, out.MaxMS = millis(stats.MinRtt), millis(stats.AvgRtt), millis(stats.MaxRtt)
 	}

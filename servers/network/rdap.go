@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,27 +25,18 @@ const (
 )
 
 type rdapOutput struct {
-	Query       string        `json:"query"`
-	Server      string        `json:"server" jsonschema:"URL that answered"`
-	Kind        string        `json:"kind" jsonschema:"domain, ip network or autnum"`
-	Handle      string        `json:"handle,omitempty"`
-	Name        string        `json:"name,omitempty"`
-	Range       string        `json:"range,omitempty" jsonschema:"first and last address or number"`
-	Country     string        `json:"country,omitempty"`
-	Registrar   string        `json:"registrar,omitempty"`
-	Registered  string        `json:"registered,omitempty" jsonschema:"when, ISO 8601"`
-	Expires     string        `json:"expires,omitempty" jsonschema:"when, ISO 8601"`
-	Changed     string        `json:"changed,omitempty" jsonschema:"when, ISO 8601"`
-	Status      []string      `json:"status,omitempty"`
-	NameServers []string      `json:"name_servers,omitempty"`
-	Signed      *bool         `json:"dnssec_signed,omitempty" jsonschema:"whether the parent zone holds a key of the domain"`
-	Contacts    []rdapContact `json:"contacts,omitempty"`
-}
-
-type rdapContact struct {
-	Roles []string `json:"roles"`
-	Name  string   `json:"name,omitempty"`
-	Email string   `json:"email,omitempty"`
+	Server      string   `json:"server" jsonschema:"URL that answered"`
+	Kind        string   `json:"kind" jsonschema:"domain, ip network or autnum"`
+	Name        string   `json:"name,omitempty" jsonschema:"name of the domain or network"`
+	Range       string   `json:"range,omitempty" jsonschema:"first and last address or number"`
+	Country     string   `json:"country,omitempty" jsonschema:"code of the country"`
+	Registrar   string   `json:"registrar,omitempty" jsonschema:"through whom it was registered"`
+	Registered  string   `json:"registered,omitempty" jsonschema:"when, ISO 8601"`
+	Expires     string   `json:"expires,omitempty" jsonschema:"when, ISO 8601"`
+	Status      []string `json:"status,omitempty" jsonschema:"such as active or client transfer prohibited"`
+	NameServers []string `json:"name_servers,omitempty" jsonschema:"names of its name servers"`
+	Signed      *bool    `json:"dnssec_signed,omitempty" jsonschema:"whether the parent zone holds a key of the domain"`
+	Contacts    []string `json:"contacts,omitempty" jsonschema:"registrar, holder, abuse and others, ten at most"`
 }
 
 // An rdap client asks registries by RDAP: the lists of IANA say which one knows.
@@ -126,8 +118,8 @@ func (r *rdap) lookup(ctx context.Context, in whoisInput) (string, rdapOutput, e
 		return "", rdapOutput{}, fmt.Errorf("the registry's answer is no RDAP. Use whois_lookup")
 	}
 	out := o.output()
-	out.Query, out.Server = query, plain(resp.URL, 300)
-	return rdapText(out), out, nil
+	out.Server = plain(resp.URL, 300)
+	return rdapText(query, out), out, nil
 }
 
 // rdapQuery returns the list that knows the registry of a query, the path to ask
@@ -236,7 +228,6 @@ func (r *rdap) list(ctx context.Context, name string) (rdapList, error) {
 // An rdapObject is what of an answer (RFC 9083) is read.
 type rdapObject struct {
 	Class        string         `json:"objectClassName"`
-	Handle       string         `json:"handle"`
 	LDHName      string         `json:"ldhName"`
 	Name         string         `json:"name"`
 	StartAddress string         `json:"startAddress"`
@@ -265,13 +256,13 @@ type rdapEvent struct {
 }
 
 type rdapEntity struct {
-	Roles    []string        `json:"roles"`
+	Roles    []string        `json:"roles" jsonschema:"such as abuse"`
 	VCard    json.RawMessage `json:"vcardArray"`
 	Entities []rdapEntity    `json:"entities"`
 }
 
 func (o rdapObject) output() rdapOutput {
-	out := rdapOutput{Kind: plain(o.Class, 40), Handle: plain(o.Handle, 80), Name: plain(o.LDHName+o.Name, 200), Country: plain(o.Country, 40)}
+	out := rdapOutput{Kind: plain(o.Class, 40), Name: plain(o.LDHName+o.Name, 200), Country: plain(o.Country, 40)}
 	if o.StartAddress != "" {
 		out.Range = plain(o.StartAddress+" - "+o.EndAddress, 120)
 	} else if o.StartAutnum != "" {
@@ -289,8 +280,6 @@ func (o rdapObject) output() rdapOutput {
 			out.Registered = plain(e.Date, 40)
 		case "expiration":
 			out.Expires = plain(e.Date, 40)
-		case "last changed":
-			out.Changed = plain(e.Date, 40)
 		}
 	}
 	if o.SecureDNS != nil {
@@ -305,16 +294,13 @@ func (out *rdapOutput) addContacts(list []rdapEntity, depth int) {
 		if len(out.Contacts) == 10 || depth > 3 {
 			return
 		}
-		c := rdapContact{}
-		for _, role := range e.Roles[:min(6, len(e.Roles))] {
-			c.Roles = append(c.Roles, plain(role, 40))
+		name, email := vcard(e.VCard)
+		roles := plain(strings.Join(e.Roles[:min(6, len(e.Roles))], ", "), 120)
+		if slices.Contains(e.Roles, "registrar") && out.Registrar == "" {
+			out.Registrar = name
 		}
-		c.Name, c.Email = vcard(e.VCard)
-		if strings.Contains(strings.Join(c.Roles, " "), "registrar") && out.Registrar == "" {
-			out.Registrar = c.Name
-		}
-		if c.Name != "" || c.Email != "" {
-			out.Contacts = append(out.Contacts, c)
+		if name != "" || email != "" {
+			out.Contacts = append(out.Contacts, strings.TrimSpace(roles+": "+name+" "+email))
 		}
 		out.addContacts(e.Entities, depth+1)
 	}
@@ -343,9 +329,9 @@ func vcard(b json.RawMessage) (name, email string) {
 	return name, email
 }
 
-func rdapText(out rdapOutput) string {
+func rdapText(query string, out rdapOutput) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## RDAP %s\n\n", out.Query)
+	fmt.Fprintf(&b, "## RDAP %s\n\n", query)
 	line := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(&b, "- %s: %s\n", name, value)
@@ -353,20 +339,18 @@ func rdapText(out rdapOutput) string {
 	}
 	line("kind", out.Kind)
 	line("name", out.Name)
-	line("handle", out.Handle)
 	line("range", out.Range)
 	line("country", out.Country)
 	line("registrar", out.Registrar)
 	line("registered", out.Registered)
 	line("expires", out.Expires+left(out.Expires))
-	line("changed", out.Changed)
 	line("status", strings.Join(out.Status, ", "))
 	line("name servers", strings.Join(out.NameServers, ", "))
 	if out.Signed != nil {
 		line("DNSSEC", map[bool]string{true: "signed", false: "not signed"}[*out.Signed])
 	}
 	for _, c := range out.Contacts {
-		line(strings.Join(c.Roles, ", "), strings.TrimSpace(c.Name+" "+c.Email))
+		fmt.Fprintf(&b, "- %s\n", c)
 	}
 	host := out.Server
 	if u, err := url.Parse(out.Server); err == nil {

@@ -33,16 +33,15 @@ type timingOutput struct {
 }
 
 type timingHop struct {
-	URL        string  `json:"url"`
-	Status     int     `json:"status"`
-	Protocol   string  `json:"protocol" jsonschema:"such as HTTP/2.0"`
+	URL        string  `json:"url" jsonschema:"what was fetched"`
+	Status     int     `json:"status" jsonschema:"status of the answer"`
 	Address    string  `json:"address" jsonschema:"address and port that answered"`
 	DNSMS      float64 `json:"dns_ms" jsonschema:"resolving the name"`
 	ConnectMS  float64 `json:"connect_ms" jsonschema:"TCP connection"`
 	TLSMS      float64 `json:"tls_ms" jsonschema:"TLS handshake; 0 for http"`
 	WaitMS     float64 `json:"first_byte_ms" jsonschema:"from the request to the first byte of the answer"`
 	DownloadMS float64 `json:"download_ms" jsonschema:"from the first byte to the end of the body"`
-	TotalMS    float64 `json:"total_ms"`
+	TotalMS    float64 `json:"total_ms" jsonschema:"all of this request"`
 	Bytes      int64   `json:"bytes" jsonschema:"bytes of the body, once unpacked; no more than 4 MiB are read"`
 }
 
@@ -167,7 +166,7 @@ func (c *timer) hop(ctx context.Context, u *url.URL) (timed, error) {
 		return timed{}, err
 	}
 	h := w.hop(time.Now())
-	h.URL, h.Status, h.Protocol, h.Bytes = showURL(u.String(), 600), resp.StatusCode, plain(resp.Proto, 20), n
+	h.URL, h.Status, h.Bytes = showURL(u.String(), 600), resp.StatusCode, n
 	return timed{h, resp.Status, resp.Header, u}, nil
 }
 
@@ -227,7 +226,7 @@ func timingText(out timingOutput) string {
 		if i < len(out.Hops)-1 {
 			what = fmt.Sprintf("Redirect %d", i+1)
 		}
-		fmt.Fprintf(&b, "%s: %d %s from %s (%s, %d bytes)\n\n```\n", what, h.Status, h.Protocol, plain(h.URL, 200), h.Address, h.Bytes)
+		fmt.Fprintf(&b, "%s: %d from %s (%s, %d bytes)\n\n```\n", what, h.Status, plain(h.URL, 200), h.Address, h.Bytes)
 		at := 0.0
 		for _, phase := range []struct {
 			name string

@@ -42,17 +42,11 @@ type tlsOutput struct {
 	CommonName string `json:"common_name,omitempty" jsonschema:"name of the certificate's subject"`
 	Issuer     string `json:"issuer,omitempty" jsonschema:"who issued it"`
 
-	Names    []string  `json:"names,omitempty" jsonschema:"names and addresses that the certificate is for, the first 50"`
-	Cipher   string    `json:"cipher" jsonschema:"cipher suite that was agreed"`
-	Versions []string  `json:"versions" jsonschema:"versions of TLS that the server accepts"`
-	Weak     []string  `json:"weak_points,omitempty" jsonschema:"what should be better, a sentence each"`
-	Chain    []tlsLink `json:"chain" jsonschema:"certificates as the server sent them, the first 6"`
-}
-
-type tlsLink struct {
-	Subject  string `json:"subject"`
-	Issuer   string `json:"issuer"`
-	NotAfter string `json:"not_after"`
+	Names    []string `json:"names,omitempty" jsonschema:"names and addresses that the certificate is for, the first 50"`
+	Cipher   string   `json:"cipher" jsonschema:"cipher suite that was agreed"`
+	Versions []string `json:"versions" jsonschema:"versions of TLS that the server accepts"`
+	Weak     []string `json:"weak_points,omitempty" jsonschema:"what should be better, a sentence each"`
+	Chain    []string `json:"chain" jsonschema:"certificates as the server sent them, the first 6"`
 }
 
 // An inspector looks at the certificates of hosts.
@@ -163,7 +157,7 @@ func (c *inspector) judge(h egress.Host, state tls.ConnectionState) tlsOutput {
 	}
 	out.Names = out.Names[:min(50, len(out.Names))]
 	for _, c := range state.PeerCertificates[:min(maxChain, len(state.PeerCertificates))] {
-		out.Chain = append(out.Chain, tlsLink{plain(c.Subject.String(), 120), plain(c.Issuer.String(), 120), c.NotAfter.UTC().Format(time.RFC3339)})
+		out.Chain = append(out.Chain, fmt.Sprintf("%s, issued by %s, until %s", plain(c.Subject.String(), 120), plain(c.Issuer.String(), 120), c.NotAfter.UTC().Format(time.DateOnly)))
 	}
 	name := h.Name
 	if h.Addr.IsValid() {
@@ -218,8 +212,7 @@ func tlsText(at string, state tls.ConnectionState, out tlsOutput, elapsed time.D
 	}
 	b.WriteString("\n### Chain as sent\n\n")
 	for i, l := range out.Chain {
-		until, _, _ := strings.Cut(l.NotAfter, "T")
-		fmt.Fprintf(&b, "%d. %s, issued by %s, until %s\n", i+1, l.Subject, l.Issuer, until)
+		fmt.Fprintf(&b, "%d. %s\n", i+1, l)
 	}
 	if n := len(state.PeerCertificates); n > maxChain {
 		fmt.Fprintf(&b, "and %d more\n", n-maxChain)

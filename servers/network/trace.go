@@ -40,14 +40,14 @@ func (s *server) addTrace(srv *mcp.Server) {
 type traceOutput struct {
 	Address string     `json:"address" jsonschema:"address of the host"`
 	By      string     `json:"by" jsonschema:"what was sent: ICMP or UDP"`
-	Reached bool       `json:"reached"`
+	Reached bool       `json:"reached" jsonschema:"whether the host itself answered"`
 	Hops    []traceHop `json:"hops" jsonschema:"up to the last that answered"`
 }
 
 type traceHop struct {
-	Hop     int     `json:"hop"`
+	Hop     int     `json:"hop" jsonschema:"number of the hop, from 1"`
 	Address string  `json:"address,omitempty" jsonschema:"missing where nobody answered, or the router is internal"`
-	RTTMS   float64 `json:"rtt_ms,omitempty"`
+	RTTMS   float64 `json:"rtt_ms,omitempty" jsonschema:"round trip"`
 	Note    string  `json:"note,omitempty" jsonschema:"no answer, internal router, reached, or says unreachable"`
 }
 

@@ -30,7 +30,6 @@ type whoisInput struct {
 }
 
 type whoisOutput struct {
-	Query string   `json:"query" jsonschema:"what was asked for"`
 	Asked []string `json:"asked" jsonschema:"the servers that were asked, in order"`
 	Text  string   `json:"text" jsonschema:"the answer, as in the text; rdap_lookup returns fields"`
 }
@@ -86,7 +85,7 @@ func (w *whois) lookup(ctx context.Context, in whoisInput) (string, whoisOutput,
 	if len([]rune(answer)) > room {
 		answer = cut(answer, room-len([]rune(more))) + more
 	}
-	out := whoisOutput{query, make([]string, len(asked)), answer}
+	out := whoisOutput{make([]string, len(asked)), answer}
 	for i, a := range asked {
 		out.Asked[i] = plain(a, 120)
 	}
