@@ -26,6 +26,7 @@ type filter struct {
 	provider string // whole name, whatever its case
 	text     string // lower case
 	record   uint64 // one record, by its number; 0 is none
+	brief    bool   // what all events have is enough
 }
 
 // A level is one of those that a call may name.
@@ -129,9 +130,9 @@ func (f *filter) inTime(t time.Time) bool {
 }
 
 // matches reports whether an event is meant, but for its text.
-func (f *filter) matches(e *evtx.Event) bool {
-	return f.level.matches(&e.System) && f.inTime(e.System.Time) && f.hasID(e.System.EventID) &&
-		(f.provider == "" || strings.EqualFold(f.provider, e.System.Provider.Name) || strings.EqualFold(f.provider, e.System.Provider.Source))
+func (f *filter) matches(s *evtx.System) bool {
+	return f.level.matches(s) && f.inTime(s.Time) && f.hasID(s.EventID) &&
+		(f.provider == "" || strings.EqualFold(f.provider, s.Provider.Name) || strings.EqualFold(f.provider, s.Provider.Source))
 }
 
 func (f *filter) hasID(id uint32) bool {

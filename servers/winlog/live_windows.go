@@ -130,7 +130,7 @@ func (s *liveScan) event(h handle) (hit, more bool) {
 	}
 	s.out.looked++
 	s.out.see(e.System.Time)
-	if !s.filter.matches(e) || s.filter.record != 0 && s.filter.record != e.System.RecordID {
+	if !s.filter.matches(&e.System) || s.filter.record != 0 && s.filter.record != e.System.RecordID {
 		return false, true
 	}
 	message := ""

@@ -119,25 +119,46 @@ func (s *fileScan) chunk(ctx context.Context, c *evtx.Chunk) bool {
 			s.out.cut = true
 			return false
 		}
-		e, err := record.Event()
-		s.out.looked++
-		if err != nil && e.System.EventID == 0 && e.System.Provider.Name == "" {
-			continue // nothing of it is known; the report counts it
-		}
-		if s.filter.record != 0 && s.filter.record != e.System.RecordID && s.filter.record != e.RecordID {
-			continue
-		}
-		if !s.filter.matches(e) {
-			if isAudit(&e.System) && s.filter.anyLevel().matches(e) {
-				s.out.audits++
-			}
-			continue
-		}
-		if s.filter.hasText(e, "") && !s.visit(found{event: e, file: s.name}) {
+		if !s.record(record) {
 			return false
 		}
 	}
 	return young
+}
+
+// record visits the event of a record, if it is meant. It returns false where no more
+// are wanted.
+func (s *fileScan) record(record evtx.Record) bool {
+	s.out.looked++
+	system, ok := record.System()
+	if ok && !s.meant(&system, record.ID) {
+		return true
+	}
+	if ok && s.filter.brief {
+		return s.visit(found{event: &evtx.Event{RecordID: record.ID, System: system}, file: s.name})
+	}
+	e, err := record.Event()
+	if err != nil && e.System.EventID == 0 && e.System.Provider.Name == "" {
+		return true // nothing of it is known; the report counts it
+	}
+	if !ok && !s.meant(&e.System, record.ID) || !s.filter.hasText(e, "") {
+		return true
+	}
+	return s.visit(found{event: e, file: s.name})
+}
+
+// meant reports whether an event is one that is asked for, but for its text.
+func (s *fileScan) meant(system *evtx.System, id uint64) bool {
+	if s.filter.record != 0 && s.filter.record != system.RecordID && s.filter.record != id {
+		return false
+	}
+	if s.filter.matches(system) {
+		return true
+	}
+	if isAudit(system) && s.filter.anyLevel().matches(system) {
+		s.out.audits++
+	}
+	return false
 }
 
 // see takes notice of the time of a record.

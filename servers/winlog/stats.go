@@ -79,6 +79,7 @@ func (s *server) stats(ctx context.Context, in statsInput) (string, statsOutput,
 	if f.from, f.to, said, more, err = span(s.now(), cmp.Or(in.LastMinutes, 1440), maxStatMinutes, in.Start, in.End); err != nil {
 		return "", statsOutput{}, err
 	}
+	f.brief = f.text == ""
 	inTime, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	c := counter{level: map[string]*tally{}, id: map[string]*tally{}, provider: map[string]*tally{}, hour: map[string]*tally{}, day: map[string]*tally{}}

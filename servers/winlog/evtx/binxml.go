@@ -42,6 +42,7 @@ const (
 
 var (
 	errCut     = errors.New("it ends too early")
+	errBrief   = errors.New("the rest was not read")
 	errNoEvent = errors.New("it holds no event")
 	errDepth   = fmt.Errorf("it is nested deeper than %d", maxDepth)
 	errNodes   = fmt.Errorf("it has more than %d parts", maxNodes)
@@ -112,6 +113,7 @@ type parser struct {
 	nodes int
 	steps int
 	text  int
+	brief bool // end behind the element System
 }
 
 // from returns a cursor for a part of the chunk.
@@ -275,6 +277,9 @@ func (p *parser) element(at *cursor, parent *Node, token byte, values []substitu
 		}
 		if !stop {
 			continue
+		}
+		if p.brief && name == "System" && parent.Name == "Event" {
+			return errBrief
 		}
 		if n.absent && len(n.Children)+len(n.rows) == 0 { // what it is for is not there
 			parent.Children = parent.Children[:len(parent.Children)-1]

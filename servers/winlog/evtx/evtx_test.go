@@ -34,7 +34,11 @@ func read(t testing.TB, log []byte) ([]*evtx.Event, *evtx.Report) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		brief, ok := record.System()
 		e, err := record.Event()
+		if diff := cmp.Diff(e.System, brief); ok && err == nil && diff != "" {
+			t.Errorf("read in brief it is another event: %s", diff)
+		}
 		if e == nil {
 			t.Fatalf("record %d: no event beside %v", record.ID, err)
 		}
