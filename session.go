@@ -244,6 +244,7 @@ func (s *scoped) mayReach(m *member) error {
 type hop struct {
 	m    *member
 	call upstream.Call // what all requests on it have in common
+	task bool          // its calls run only as tasks
 }
 
 // Name implements relay.Server.
@@ -254,6 +255,9 @@ func (h hop) Era(ctx context.Context) (era.Era, error) { return upstream.EraOf(c
 
 // Send implements relay.Server.
 func (h hop) Send(ctx context.Context, s *relay.Sending) (tool.Bytes, error) {
+	if h.task && (s.Method == "" || s.Method == "tools/call") {
+		return h.asTask(ctx, s)
+	}
 	c := h.call
 	c.Method, c.Params, c.Meta, c.Progress = s.Method, s.Params, s.Meta, s.Progress
 	if c.Method == "" {
@@ -280,17 +284,25 @@ func (h hop) Open(ctx context.Context, g relay.Greeting) (relay.Link, error) {
 		return nil, nil
 	}
 	l, err := upstream.Open(ctx, h.m.server, upstream.Greeting{
-		Capabilities: g.Capabilities, ClientInfo: g.ClientInfo, Handler: g.Handler, Task: h.call.Task,
+		Capabilities: g.Capabilities, ClientInfo: g.ClientInfo, Handler: g.Handler, Task: h.call.Task, Caller: g.Caller,
 	})
 	switch {
 	case errors.Is(err, upstream.ErrModernOnly):
 		return nil, relay.ErrModernOnly
 	case errors.Is(err, upstream.ErrTooMany):
-		return nil, nil
+		return nil, h.noPlace(err)
 	case err != nil:
 		return nil, err
 	}
 	return l, nil
+}
+
+// noPlace tells whoever makes a call that the server cannot ask this client anything now.
+func (h hop) noPlace(err error) error {
+	if h.call.Notes != nil {
+		h.call.Notes.Note("relay", "server %s cannot ask this client anything now: %v", h.m.name, err)
+	}
+	return fmt.Errorf("server %s: %w: %w", h.m.name, relay.ErrNoPlace, err)
 }
 
 // An About is what one server says of itself.

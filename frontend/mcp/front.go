@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	tenon "github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/internal/share"
 	"github.com/tenon-mcp/tenon/internal/wire"
 )
 
@@ -28,6 +29,8 @@ func (s scope) sees(e tenon.Event) bool {
 
 // fronts are the servers of the URLs that were asked for.
 type fronts struct {
+	sessions share.Places // of all of them
+
 	mu     sync.Mutex
 	all    map[scope]*wire.Server
 	closed bool
@@ -112,6 +115,7 @@ func (s *Server) front(at scope) *wire.Server {
 		Admit:     s.admit,
 		Known:     s.known,
 		MaxBody:   s.o.MaxBody,
+		Places:    &s.fronts.sessions,
 	})
 }
 

@@ -48,8 +48,8 @@ type Spawning struct {
 func (e *entry) care(o *object) {
 	c := &e.server.Care
 	o.integer("max_sessions", 1, 10_000, &c.MaxSessions)
-	if e.places["max_sessions"] != nil && e.server.Isolation != IsolationSession {
-		e.fail("max_sessions", "max_sessions means nothing with isolation "+string(e.server.Isolation), "it goes with isolation: session")
+	if e.places["max_sessions"] != nil && e.server.Isolation == IsolationCall {
+		e.fail("max_sessions", "max_sessions means nothing with isolation "+string(e.server.Isolation), "it goes with isolation: session or shared")
 	}
 	o.duration("install_timeout", time.Second, 24*time.Hour, &c.InstallTimeout)
 	o.duration("health_check", 0, 24*time.Hour, &c.HealthCheck)

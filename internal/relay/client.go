@@ -160,6 +160,8 @@ func (c *Client) legacy(ctx context.Context, s Server, r Request) (tool.Bytes, e
 		switch {
 		case errors.Is(err, ErrModernOnly):
 			return c.rounds(ctx, s, r)
+		case errors.Is(err, ErrNoPlace) && !isOwn(r):
+			return c.shared(ctx, s, r) // as for a client that can do nothing
 		case err != nil:
 			return nil, err
 		case o == nil:
@@ -171,6 +173,15 @@ func (c *Client) legacy(ctx context.Context, s Server, r Request) (tool.Bytes, e
 		}
 		return result, err
 	}
+}
+
+// isOwn reports whether a request is of no use but on a link of the client's own.
+func isOwn(r Request) bool {
+	switch r.Method {
+	case "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
+		return true
+	}
+	return IsOfTask(r.Method, r.Params)
 }
 
 // may reports whether a server may send a request with this method to the client.

@@ -42,8 +42,8 @@ func (c visit) lease(ctx context.Context, s Server) (*lease, error) {
 		return l, nil
 	}
 	l := &lease{key: key}
-	link, err := s.Open(ctx, Greeting{Capabilities: c.o.Capabilities, ClientInfo: c.o.ClientInfo, Handler: l})
-	if errors.Is(err, ErrModernOnly) || err == nil && link == nil {
+	link, err := s.Open(ctx, Greeting{Caller: c.o.Caller, Capabilities: c.o.Capabilities, ClientInfo: c.o.ClientInfo, Handler: l})
+	if errors.Is(err, ErrModernOnly) || errors.Is(err, ErrNoPlace) || err == nil && link == nil {
 		return nil, nil
 	}
 	if err != nil {

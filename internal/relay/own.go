@@ -85,7 +85,7 @@ func (o *own) over() bool {
 // open opens the link, and brings the server to where it was before.
 func (o *own) open(ctx context.Context, s Server) {
 	defer close(o.ready)
-	o.link, o.err = s.Open(ctx, Greeting{Capabilities: o.c.o.Capabilities, ClientInfo: o.c.o.ClientInfo, Handler: o})
+	o.link, o.err = s.Open(ctx, Greeting{Caller: o.c.o.Caller, Capabilities: o.c.o.Capabilities, ClientInfo: o.c.o.ClientInfo, Handler: o})
 	if o.err != nil || o.link == nil {
 		return
 	}

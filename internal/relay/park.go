@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/internal/share"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -21,6 +22,8 @@ const (
 
 // parked are the requests that wait for their clients, by name.
 type parked struct {
+	places share.Places
+
 	mu  sync.Mutex
 	all map[string]*waiting
 }
@@ -31,6 +34,7 @@ type waiting struct {
 	r      *Relay
 	id     string
 	server string
+	caller string
 	cancel context.CancelCauseFunc
 	asked  chan struct{} // has a token when there is a new question
 	done   chan struct{} // closed when result and err are set
@@ -65,7 +69,7 @@ func (c visit) park(ctx context.Context, s Server, r Request) (tool.Bytes, error
 	run, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(c.r.ctx, func() { cancel(context.Cause(c.r.ctx)) })
 	w := &waiting{
-		r: c.r, id: rand.Text(), server: s.Name(), cancel: cancel,
+		r: c.r, id: rand.Text(), server: s.Name(), caller: c.o.Caller, cancel: cancel,
 		asked: make(chan struct{}, 1), done: make(chan struct{}), c: c, now: r, asks: map[string]*question{},
 	}
 	l.user.Store(w)
@@ -120,9 +124,9 @@ func (w *waiting) leave() (tool.Bytes, error) {
 		w.cancel(err)
 		return nil, err
 	}
-	if !w.r.parked.add(w) {
+	if err := w.r.parked.add(w); err != nil {
 		w.cancel(errGone)
-		return nil, fmt.Errorf("%d requests wait for their clients already: try again later", maxParked)
+		return nil, fmt.Errorf("%d requests may wait for their clients, and %w: answer some, or try again later", maxParked, err)
 	}
 	w.rounds++
 	st := state{
@@ -152,7 +156,7 @@ func (c visit) resume(ctx context.Context, st *state, r Request) (tool.Bytes, er
 	var answers map[string]json.RawMessage
 	if len(c.o.Responses) > 0 {
 		if err := json.Unmarshal(c.o.Responses, &answers); err != nil {
-			c.r.parked.add(w)
+			_ = c.r.parked.add(w) // it has just left its place
 			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "inputResponses is no object")
 		}
 	}
@@ -224,18 +228,18 @@ func (w *waiting) progressed(params tool.Bytes) {
 	}
 }
 
-// add reports whether there was room.
-func (p *parked) add(w *waiting) bool {
+// add takes a request in. The error says why there is no room.
+func (p *parked) add(w *waiting) error {
+	if err := p.places.Take(w.caller, maxParked); err != nil {
+		return err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.all) >= maxParked {
-		return false
-	}
 	if p.all == nil {
 		p.all = map[string]*waiting{}
 	}
 	p.all[w.id] = w
-	return true
+	return nil
 }
 
 // take takes a request out, so that only one client goes on with it.
@@ -243,6 +247,9 @@ func (p *parked) take(id string) *waiting {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := p.all[id]
-	delete(p.all, id)
+	if w != nil {
+		delete(p.all, id)
+		p.places.Give(w.caller)
+	}
 	return w
 }

@@ -41,6 +41,7 @@ type Handler interface {
 
 // A Greeting is what a server is told of the client that a link is for.
 type Greeting struct {
+	Caller                   string // whose client it is
 	Capabilities, ClientInfo json.RawMessage
 	Handler                  Handler
 }
@@ -55,6 +56,10 @@ type Link interface {
 // ErrModernOnly says that a server does not speak the legacy era.
 var ErrModernOnly = errors.New("the server speaks the modern era only")
 
+// ErrNoPlace says that a server has as many links of single clients as it may, or this
+// caller its share of them.
+var ErrNoPlace = errors.New("no connection of the client's own")
+
 // A Server is where requests go.
 type Server interface {
 	Name() string
@@ -64,7 +69,7 @@ type Server interface {
 	// result. An error that the server answered with is a *jsonrpc.Error.
 	Send(ctx context.Context, s *Sending) (tool.Bytes, error)
 	// Open opens a link. It is nil where clients get none of their own, and the error
-	// ErrModernOnly where the server does not speak the legacy era.
+	// ErrModernOnly where the server does not speak the legacy era, or ErrNoPlace.
 	Open(ctx context.Context, g Greeting) (Link, error)
 }
 

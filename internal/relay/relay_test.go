@@ -123,16 +123,27 @@ func TestParkedRequestsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := relay.New(t.Context())
 		s := &fake{spoken: era.Legacy, answer: asking}
+		park := func(caller string) error {
+			o := modern("", "", "d")
+			o.Caller = caller
+			_, err := r.Client(o).Do(t.Context(), s, relay.Request{Method: "tools/call"})
+			return err
+		}
 		var refused, waits int
 		for range 1003 {
-			if _, err := r.Client(modern("", "", "d")).Do(t.Context(), s, relay.Request{Method: "tools/call"}); err != nil {
+			if err := park("ann"); err != nil {
 				refused++
 				continue
 			}
 			waits++
 		}
-		if waits != 1000 || refused != 3 {
+		if waits != 750 || refused != 253 {
 			t.Errorf("%d wait and %d are refused", waits, refused)
+		}
+		for range 100 {
+			if err := park("bob"); err != nil {
+				t.Fatalf("another caller: %v", err)
+			}
 		}
 		r.Close()
 	})

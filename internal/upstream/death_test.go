@@ -94,6 +94,11 @@ func TestDeathAtOnce(t *testing.T) {
 // the call fails with comes through the channel.
 func (p *one) wait(t *testing.T, session string) chan error {
 	t.Helper()
+	return p.waitAs(t, upstream.Key{Session: session})
+}
+
+func (p *one) waitAs(t *testing.T, key upstream.Key) chan error {
+	t.Helper()
 	failed := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -101,7 +106,7 @@ func (p *one) wait(t *testing.T, session string) chan error {
 	begun := make(chan struct{})
 	wg.Go(func() {
 		c := call("wait", "{}")
-		c.Key.Session = session
+		c.Key = key
 		c.Progress = func(tool.Bytes) { close(begun) }
 		_, err := p.Call(ctx, c)
 		failed <- err

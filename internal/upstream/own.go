@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/internal/share"
 	"github.com/tenon-mcp/tenon/internal/wire"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -25,6 +27,7 @@ type Handler interface {
 type Greeting struct {
 	Capabilities json.RawMessage // empty are none
 	ClientInfo   json.RawMessage // empty is this program
+	Caller       string          // whose place among the connections it takes
 	Task         string
 	Handler      Handler
 }
@@ -80,7 +83,8 @@ func (f foreign) Notification(x *wire.Exchange, m *jsonrpc.Message) {
 
 // own is what a Server knows of the links that it has opened for single clients.
 type own struct {
-	open       atomic.Int64
+	places     share.Places
+	short      atomic.Bool // there was no place for one
 	modernOnly atomic.Bool // it was found out that no initialize is understood
 }
 
@@ -95,7 +99,7 @@ const probeBound = 5 * time.Second
 // Why there is no link of a client's own.
 var (
 	ErrModernOnly = errors.New("the server speaks the modern era only")
-	ErrTooMany    = errors.New("the server has too many connections of single clients")
+	ErrTooMany    = errors.New("there is no place for a connection of this client's own")
 )
 
 // A Link is a legacy connection to a server that belongs to one client alone. Close
@@ -103,29 +107,32 @@ var (
 type Link struct {
 	s      *Server
 	l      *link
+	caller string
 	closed atomic.Bool
 }
 
 // Open opens a link for one client, in the legacy era. The error is ErrModernOnly
 // where the server does not speak it, ErrTooMany, or as of Call.
 func Open(ctx context.Context, s *Server, g Greeting) (*Link, error) {
-	limit := int64(maxOwnConnections)
-	if s.o.Command != nil {
-		limit = int64(s.o.MaxSessions)
-	}
 	if s.own.modernOnly.Load() {
 		return nil, ErrModernOnly
 	}
-	if s.own.open.Add(1) > limit {
-		s.own.open.Add(-1)
-		return nil, ErrTooMany
+	limit, of := maxOwnConnections, ""
+	if s.o.Command != nil {
+		limit, of = s.o.MaxSessions, ", each a process (max_sessions)"
+	}
+	if err := s.own.places.Take(g.Caller, limit); err != nil {
+		if !s.own.short.Swap(true) { // the first says it all
+			s.log.Warn("clients share one connection, on which the server can ask them nothing", "limit", limit, "reason", err)
+		}
+		return nil, fmt.Errorf("%w: of %d%s, %w", ErrTooMany, limit, of, err)
 	}
 	l, err := openOwn(ctx, s, g)
 	if err != nil {
-		s.own.open.Add(-1)
+		s.own.places.Give(g.Caller)
 		return nil, err
 	}
-	return &Link{s: s, l: l}, nil
+	return &Link{s: s, l: l, caller: g.Caller}, nil
 }
 
 func openOwn(ctx context.Context, s *Server, g Greeting) (*link, error) {
@@ -249,7 +256,7 @@ func (l *Link) Close() {
 	if l.closed.Swap(true) {
 		return
 	}
-	l.s.own.open.Add(-1)
+	l.s.own.places.Give(l.caller)
 	l.s.dialer.discard(l.l)
 }
 

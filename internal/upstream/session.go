@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/share"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -61,9 +62,9 @@ func (p *sessions) lease(ctx context.Context, key Key, task string) (l *link, af
 		ses = nil
 	}
 	if ses == nil {
-		if len(p.all) >= p.limit && !p.evict() {
+		if !p.makePlace(key.Caller) {
 			p.mu.Unlock()
-			return nil, "", fmt.Errorf("%w (max_sessions is %d)", errTooManySessions, p.limit)
+			return nil, "", fmt.Errorf("%w (max_sessions is %d, and no caller can have them all)", errTooManySessions, p.limit)
 		}
 		ses = &session{key: key, ready: make(chan struct{}), after: p.gone[key]}
 		delete(p.gone, key)
@@ -185,12 +186,35 @@ func (p *sessions) endOne(key Key) {
 	delete(p.gone, key)
 }
 
-// evict ends the session that was not used for the longest time, and reports
-// whether there was one that nobody uses. Called with the lock held.
-func (p *sessions) evict() bool {
+// makePlace sees to it that a caller can have one more session, and reports whether it
+// can. A caller that has its share pays for it with one that it does not use; else, where
+// there is no place, the caller who has the most of those that nobody uses. Called with
+// the lock held.
+func (p *sessions) makePlace(caller string) bool {
+	held := map[string]int{}
+	for key := range p.all {
+		held[key.Caller]++
+	}
+	switch {
+	case share.May(held[caller], len(p.all), p.limit):
+		return true
+	case len(p.all) < p.limit:
+		return p.evict(map[string]int{caller: 1})
+	}
+	return p.evict(held)
+}
+
+// evict ends a session that nobody uses, of the caller who has the most of those given
+// the one that was not used for the longest time, and reports whether there was one.
+// Called with the lock held.
+func (p *sessions) evict(held map[string]int) bool {
 	var oldest *session
-	for _, ses := range p.all {
-		if !ses.use.busy() && (oldest == nil || ses.use.lastUse().Before(oldest.use.lastUse())) {
+	for key, ses := range p.all {
+		if held[key.Caller] == 0 || ses.use.busy() {
+			continue
+		}
+		if oldest == nil || held[key.Caller] > held[oldest.key.Caller] ||
+			held[key.Caller] == held[oldest.key.Caller] && ses.use.lastUse().Before(oldest.use.lastUse()) {
 			oldest = ses
 		}
 	}

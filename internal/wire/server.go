@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/internal/share"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -38,8 +39,11 @@ type ServerOptions struct {
 	// IdleTimeout ends a session that has neither requests nor an open stream for
 	// that long; 0 is 30 minutes.
 	IdleTimeout time.Duration
-	// MaxSessions bounds the sessions that live at once; 0 is 10,000.
+	// MaxSessions bounds the sessions that live at once; 0 is 10,000. No caller can have
+	// them all.
 	MaxSessions int
+	// Places are those of the sessions, where servers have them in common. Nil makes some.
+	Places *share.Places
 }
 
 // A Server is the server's end of streamable HTTP, both eras on one URL: an
@@ -80,6 +84,9 @@ func NewServer(o ServerOptions) *Server {
 	if o.MaxSessions <= 0 {
 		o.MaxSessions = 10_000
 	}
+	if o.Places == nil {
+		o.Places = new(share.Places)
+	}
 	s := &Server{o: o, sessions: map[string]*httpSession{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.tasks.Go(s.endIdle)
@@ -90,7 +97,9 @@ func NewServer(o ServerOptions) *Server {
 func (s *Server) Close() error {
 	s.cancel()
 	s.mu.Lock()
-	clear(s.sessions)
+	for _, hs := range s.sessions {
+		s.drop(hs)
+	}
 	s.mu.Unlock()
 	s.tasks.Wait()
 	return nil
@@ -224,13 +233,7 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 	defer hs.enter()()
 	result, e := hs.handler.Request(hs.ctx, &Exchange{Session: hs.Session, Header: r.Header, Caller: caller, notify: func(string, []byte) error { return nil }}, m)
 	if e == nil {
-		s.mu.Lock()
-		if len(s.sessions) >= s.o.MaxSessions || s.ctx.Err() != nil {
-			e = &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "too many sessions: try again later", Status: http.StatusServiceUnavailable}
-		} else {
-			s.sessions[hs.ID] = hs
-		}
-		s.mu.Unlock()
+		e = s.add(hs)
 	}
 	if e != nil {
 		hs.cancel()
@@ -238,6 +241,40 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		w.Header().Set(HeaderSession, hs.ID)
 	}
 	writeAnswer(w, m.ID, result, e)
+}
+
+// add takes a session in, if there is a place for its caller.
+func (s *Server) add(hs *httpSession) *jsonrpc.Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "too many sessions: try again later", Status: http.StatusServiceUnavailable}
+	if s.ctx.Err() != nil {
+		return e
+	}
+	switch err := s.o.Places.Take(owner(hs.Caller), s.o.MaxSessions); {
+	case errors.Is(err, share.ErrShare):
+		e.Status, e.Message = http.StatusTooManyRequests, "too many sessions of this caller: end some with DELETE, or wait until idle ones end"
+		return e
+	case err != nil:
+		return e
+	}
+	s.sessions[hs.ID] = hs
+	return nil
+}
+
+// drop takes a session out, which ends it. Called with the lock held.
+func (s *Server) drop(hs *httpSession) {
+	delete(s.sessions, hs.ID)
+	s.o.Places.Give(owner(hs.Caller))
+	hs.cancel()
+}
+
+// owner names a caller so that no two have the same name.
+func owner(c tool.Caller) string {
+	if c.Grant == nil {
+		return c.Name
+	}
+	return c.Name + "\x00" + c.Grant.Key
 }
 
 // answer runs one request and writes its answer: as JSON, or as an event stream
@@ -310,7 +347,7 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request, caller tool.Call
 		hs = nil
 	}
 	if hs != nil {
-		delete(s.sessions, id)
+		s.drop(hs)
 	}
 	s.mu.Unlock()
 	switch {
@@ -320,7 +357,6 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request, caller tool.Call
 	case hs == nil:
 		refuse(w, http.StatusNotFound, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "session not found"))
 	default:
-		hs.cancel()
 		w.WriteHeader(http.StatusNoContent)
 	}
 }
@@ -354,10 +390,9 @@ func (s *Server) endIdle() {
 		case now := <-t.C:
 			limit := now.Add(-s.o.IdleTimeout).Unix()
 			s.mu.Lock()
-			for id, hs := range s.sessions {
+			for _, hs := range s.sessions {
 				if hs.busy.Load() == 0 && hs.used.Load() < limit {
-					delete(s.sessions, id)
-					hs.cancel()
+					s.drop(hs)
 				}
 			}
 			s.mu.Unlock()
