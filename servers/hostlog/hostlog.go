@@ -39,7 +39,7 @@ type Options struct {
 const deadline = 20 * time.Second
 
 type server struct {
-	roots    []root
+	roots    roots
 	zone     *time.Location
 	now      func() time.Time
 	deadline time.Duration

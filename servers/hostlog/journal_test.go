@@ -64,13 +64,10 @@ func TestJournal(t *testing.T) {
 	if len(out.Entries) != 48 || out.Source != "journal" || len(out.Notes) > 0 {
 		t.Fatalf("%d entries, %+v", len(out.Entries), out.Notes)
 	}
-	if !slices.IsSortedFunc(out.Entries, func(a, b struct {
-		Time, Level, Host, Unit, Program, PID, Source, Message string
-		Before, After                                          []string
-	}) int {
-		return strings.Compare(b.Time, a.Time)
-	}) {
-		t.Error("not in the order of time")
+	for i, e := range out.Entries[1:] {
+		if e.Time > out.Entries[i].Time {
+			t.Errorf("%s is behind %s", e.Time, out.Entries[i].Time)
+		}
 	}
 	if strings.Contains(text, "not-a-real-key") || !strings.Contains(text, "password=•••") {
 		t.Error("the secret is not masked")
@@ -109,20 +106,8 @@ func TestJournal(t *testing.T) {
 	if found.Total != 48 || found.Found > 5 {
 		t.Errorf("%+v", found)
 	}
-	text, sources := call[struct {
-		Sources []struct {
-			Source, Kind, Machine string
-			Units                 []string
-			Files                 int
-		}
-	}](t, cs, "list_log_sources", nil)
-	i := slices.IndexFunc(sources.Sources, func(s struct {
-		Source, Kind, Machine string
-		Units                 []string
-		Files                 int
-	}) bool {
-		return s.Kind == "journal"
-	})
+	text, sources := call[struct{ Sources []sourceValue }](t, cs, "list_log_sources", nil)
+	i := slices.IndexFunc(sources.Sources, func(s sourceValue) bool { return s.Kind == "journal" })
 	if i < 0 {
 		t.Fatal(text)
 	}

@@ -3,6 +3,7 @@ package hostlog
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -189,8 +190,8 @@ func (n *newest) visit(e *entry, newestFirst bool) bool {
 	if n.q.matches(e) {
 		h := &hit{e: e, missing: n.around}
 		if newestFirst {
-			for i := len(n.recent) - 1; i >= 0; i-- {
-				h.after = append(h.after, n.recent[i])
+			for _, line := range slices.Backward(n.recent) {
+				h.after = append(h.after, line)
 			}
 		} else {
 			h.before = append(h.before, n.recent...)

@@ -29,24 +29,27 @@ type root struct {
 	only  string // the one file, or empty
 }
 
-func openRoots(paths []string) ([]root, error) {
-	var roots []root
+// Roots are all that may be read.
+type roots []root
+
+func openRoots(paths []string) (roots, error) {
+	var all roots
 	for _, p := range paths {
 		r, err := openRoot(p)
 		if err != nil {
 			return nil, fmt.Errorf("option paths: %w", err)
 		}
-		roots = append(roots, r)
+		all = append(all, r)
 	}
 	if len(paths) > 0 {
-		return roots, nil
+		return all, nil
 	}
 	for _, p := range defaultPaths() {
 		if r, err := openRoot(p); err == nil { // not every machine has each
-			roots = append(roots, r)
+			all = append(all, r)
 		}
 	}
-	return roots, nil
+	return all, nil
 }
 
 func defaultPaths() []string {
@@ -93,21 +96,21 @@ var errOutside = errors.New("outside of the directories that may be read")
 
 // open opens a regular file within the roots. A symbolic link is followed only to
 // where a root is: the system itself refuses to leave the directory of one.
-func (s *server) open(path string) (*os.File, fs.FileInfo, error) {
-	f, info, err := s.openWithin(path)
+func (rs roots) open(path string) (*os.File, fs.FileInfo, error) {
+	f, info, err := rs.openWithin(path)
 	if err == nil || errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errOutside) {
 		return f, info, err
 	}
 	if resolved, e := filepath.EvalSymlinks(path); e == nil && resolved != path {
-		if f, info, e := s.openWithin(resolved); e == nil {
+		if f, info, e := rs.openWithin(resolved); e == nil {
 			return f, info, nil
 		}
 	}
 	return nil, nil, err
 }
 
-func (s *server) openWithin(path string) (*os.File, fs.FileInfo, error) {
-	for _, r := range s.roots {
+func (rs roots) openWithin(path string) (*os.File, fs.FileInfo, error) {
+	for _, r := range rs {
 		rel, ok := r.within(path)
 		if !ok {
 			continue
@@ -146,10 +149,10 @@ type file struct {
 
 // files returns the files below the roots, those that were written last first, and
 // whether there are more.
-func (s *server) files(ctx context.Context) (list []file, more bool) {
+func (rs roots) files(ctx context.Context) (list []file, more bool) {
 	seen := 0
 	known := map[string]bool{}
-	for _, r := range s.roots {
+	for _, r := range rs {
 		dir, err := os.OpenRoot(r.dir)
 		if err != nil {
 			continue
@@ -212,11 +215,11 @@ const (
 
 // choose returns the files that a source names. Without a name it is the journal
 // where there is one, else everything.
-func (s *server) choose(ctx context.Context, source string) (list []file, name string, more bool, err error) {
+func (rs roots) choose(ctx context.Context, source string) (list []file, name string, more bool, err error) {
 	if len(source) > 4096 || strings.ContainsRune(source, 0) {
 		return nil, "", false, errors.New("source is no name of a source. Call list_log_sources for what there is")
 	}
-	all, more := s.files(ctx)
+	all, more := rs.files(ctx)
 	journals := slices.DeleteFunc(slices.Clone(all), func(f file) bool { return !f.journal })
 	switch source = strings.TrimSpace(source); {
 	case source == sourceAll || source == "" && len(journals) == 0:
@@ -227,24 +230,24 @@ func (s *server) choose(ctx context.Context, source string) (list []file, name s
 		}
 		return journals, sourceJournal, more, nil
 	}
-	list, err = s.named(all, source)
+	list, err = rs.named(all, source)
 	return list, source, false, err
 }
 
 // named returns the files that a path means: a log with its rotated files, one file,
 // or all that is in a directory.
-func (s *server) named(all []file, source string) ([]file, error) {
+func (rs roots) named(all []file, source string) ([]file, error) {
 	var tried []string
 	if filepath.IsAbs(source) {
 		tried = []string{filepath.Clean(source)}
 	} else {
-		for _, r := range s.roots {
+		for _, r := range rs {
 			tried = append(tried, filepath.Join(r.dir, source))
 		}
 	}
 	inside := false
 	for _, path := range tried {
-		for _, r := range s.roots {
+		for _, r := range rs {
 			rel, ok := r.within(path)
 			if !ok {
 				continue
@@ -261,7 +264,7 @@ func (s *server) named(all []file, source string) ([]file, error) {
 					return list, nil
 				}
 			}
-			f, info, err := s.open(path)
+			f, info, err := rs.open(path)
 			if err == nil {
 				f.Close()
 				return []file{newFile(path, info)}, nil
@@ -273,15 +276,15 @@ func (s *server) named(all []file, source string) ([]file, error) {
 	}
 	if !inside {
 		return nil, fmt.Errorf("%s is outside of the directories that this server may read (%s). Call list_log_sources for what there is; an operator opens others with the option paths of the server hostlog",
-			plain(source, 200), plain(s.where(), 400))
+			plain(source, 200), plain(rs.where(), 400))
 	}
 	return nil, fmt.Errorf("there is no log %s. Call list_log_sources for what there is", plain(source, 200))
 }
 
 // where names the roots.
-func (s *server) where() string {
+func (rs roots) where() string {
 	var list []string
-	for _, r := range s.roots {
+	for _, r := range rs {
 		list = append(list, filepath.Join(r.dir, r.only))
 	}
 	if list == nil {

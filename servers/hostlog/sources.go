@@ -66,7 +66,8 @@ func (s *server) sources(ctx context.Context, in sourcesInput) (string, sourcesO
 	for _, r := range s.roots {
 		out.Paths = append(out.Paths, filepath.Join(r.dir, r.only))
 	}
-	files, more := s.files(ctx)
+	l := &lister{s}
+	files, more := s.roots.files(ctx)
 	var names []string
 	groups := map[string][]file{}
 	for _, f := range files {
@@ -90,11 +91,11 @@ func (s *server) sources(ctx context.Context, in sourcesInput) (string, sourcesO
 			out.Notes = append(out.Notes, fmt.Sprintf("%d more sources were not looked into; use contains", len(names)-i))
 			break
 		}
-		if v, ok := s.describe(name, groups[name]); ok {
+		if v, ok := l.describe(name, groups[name]); ok {
 			out.Sources = append(out.Sources, v)
 		}
 	}
-	out.Sources = append(out.Sources, s.closed(ctx)...)
+	out.Sources = append(out.Sources, l.closed(ctx)...)
 	if more {
 		out.Notes = append(out.Notes, "there are more files than are looked into")
 	}
@@ -123,22 +124,25 @@ func (s *server) sourcesText(out *sourcesOutput) string {
 		}
 		b.WriteString(row)
 	}
-	fmt.Fprintf(&b, "\nMay be read: %s\n", cut(plain(s.where(), 2000), 600))
+	fmt.Fprintf(&b, "\nMay be read: %s\n", cut(plain(s.roots.where(), 2000), 600))
 	b.WriteString(notes(out.Notes))
 	return cut(b.String(), sourcesChars)
 }
 
+// A lister looks into the files of sources.
+type lister struct{ s *server }
+
 // describe looks into the files of one source.
-func (s *server) describe(name string, files []file) (sourceValue, bool) {
+func (l *lister) describe(name string, files []file) (sourceValue, bool) {
 	v := sourceValue{Source: plain(name, 300), Kind: "text", Files: len(files)}
 	var first, last time.Time
 	units := map[string]bool{}
 	isLog := false
 	for _, f := range files {
 		v.Bytes += f.size
-		a, b, ok, err := s.span(f, &v, units)
+		a, b, ok, err := l.span(f, &v, units)
 		if err != nil {
-			v.Problem = s.remedy(f.path, err)
+			v.Problem = l.remedy(f.path, err)
 			continue
 		}
 		if !ok {
@@ -152,7 +156,7 @@ func (s *server) describe(name string, files []file) (sourceValue, bool) {
 			last = b
 		}
 	}
-	v.First, v.Last = s.stamp(first), s.stamp(last)
+	v.First, v.Last = l.s.stamp(first), l.s.stamp(last)
 	for u := range units {
 		v.Units = append(v.Units, plain(u, 80))
 	}
@@ -165,8 +169,8 @@ func (s *server) describe(name string, files []file) (sourceValue, bool) {
 
 // span returns the times of the first and the last entry of a file. It reports false
 // where the file is no log.
-func (s *server) span(f file, v *sourceValue, units map[string]bool) (first, last time.Time, ok bool, err error) {
-	opened, info, err := s.open(f.path)
+func (l *lister) span(f file, v *sourceValue, units map[string]bool) (first, last time.Time, ok bool, err error) {
+	opened, info, err := l.s.roots.open(f.path)
 	if err != nil {
 		return first, last, false, err
 	}
@@ -185,7 +189,7 @@ func (s *server) span(f file, v *sourceValue, units map[string]bool) (first, las
 		}
 		return i.First, i.Last, true, nil
 	}
-	p := text.Parser{Zone: s.zone, Ref: info.ModTime()}
+	p := text.Parser{Zone: l.s.zone, Ref: info.ModTime()}
 	r, err := unpack.Open(f.path, opened)
 	if err != nil {
 		return first, last, false, err
@@ -207,7 +211,7 @@ func (s *server) span(f file, v *sourceValue, units map[string]bool) (first, las
 
 // remedy says why a file cannot be read and, where it is a matter of rights, how to
 // give them.
-func (s *server) remedy(path string, err error) string {
+func (l *lister) remedy(path string, err error) string {
 	if !errors.Is(err, fs.ErrPermission) {
 		return reason(err)
 	}
@@ -221,8 +225,8 @@ func (s *server) remedy(path string, err error) string {
 }
 
 // closed returns the directories that cannot be listed.
-func (s *server) closed(ctx context.Context) (list []sourceValue) {
-	for _, r := range s.roots {
+func (l *lister) closed(ctx context.Context) (list []sourceValue) {
+	for _, r := range l.s.roots {
 		if r.only != "" {
 			continue
 		}
@@ -232,7 +236,7 @@ func (s *server) closed(ctx context.Context) (list []sourceValue) {
 				return fs.SkipAll
 			}
 			if err != nil && d != nil && d.IsDir() {
-				list = append(list, sourceValue{Source: plain(path, 300), Kind: "directory", Problem: s.remedy(path, err)})
+				list = append(list, sourceValue{Source: plain(path, 300), Kind: "directory", Problem: l.remedy(path, err)})
 			}
 			return nil
 		})

@@ -11,7 +11,7 @@ import (
 // showUnified starts the program and returns its output, and what waits for its end.
 func showUnified(ctx context.Context, program string, args ...string) (io.Reader, func() error, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // one program, and two times that we print ourselves
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.StdoutPipe()
 	if err == nil {

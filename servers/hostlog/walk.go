@@ -59,7 +59,7 @@ func (w *walk) run(ctx context.Context) (name string, err error) {
 	if w.q.source == sourceUnified {
 		return sourceUnified, w.unified(ctx)
 	}
-	list, name, more, err := w.s.choose(ctx, w.q.source)
+	list, name, more, err := w.s.roots.choose(ctx, w.q.source)
 	if err != nil {
 		return "", err
 	}
@@ -102,7 +102,7 @@ func (w *walk) from() time.Time {
 }
 
 func (w *walk) file(ctx context.Context, f file) error {
-	opened, info, err := w.s.open(f.path)
+	opened, info, err := w.s.roots.open(f.path)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (w *walk) packed(ctx context.Context, f file, opened *os.File, mtime time.T
 
 // A patient reader stops reading when its call is over.
 type patient struct {
-	ctx context.Context //nolint:containedctx // io.Reader has no place for it
+	ctx context.Context
 	r   io.Reader
 }
 
@@ -171,7 +171,7 @@ func (p *patient) Read(b []byte) (int, error) {
 // and knows when to stop.
 type passer struct {
 	w      *walk
-	ctx    context.Context //nolint:containedctx // it lives as long as one call of a callback
+	ctx    context.Context
 	f      file
 	newest bool
 	beyond int       // entries in a row that are beyond the time

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -115,9 +116,7 @@ func asJSON(entries []*journal.Entry) []map[string]string {
 			"__REALTIME_TIMESTAMP": strconv.FormatInt(e.Time.UnixMicro(), 10), "__MONOTONIC_TIMESTAMP": strconv.FormatInt(e.Monotonic.Microseconds(), 10),
 			"_BOOT_ID": fmt.Sprintf("%x", e.BootID),
 		}
-		for k, v := range e.Fields {
-			m[k] = v
-		}
+		maps.Copy(m, e.Fields)
 		list = append(list, m)
 	}
 	return list

@@ -250,7 +250,7 @@ func klog(c *cursor) (Record, bool) {
 	d, ok2 := c.digits(2)
 	ok3 := c.one(" ")
 	h, m, s, ns, ok4 := c.clock()
-	if !(ok1 && ok2 && ok3 && ok4) {
+	if !ok1 || !ok2 || !ok3 || !ok4 {
 		c.s = save
 		return Record{}, false
 	}

@@ -14,6 +14,7 @@ package plain
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"sort"
 	"strings"
@@ -159,7 +160,7 @@ func (p Parser) Forward(r io.Reader, visit func(Record) bool) error {
 	for {
 		line, cut, err := l.next()
 		if line == nil {
-			if !flush() || err == io.EOF {
+			if !flush() || errors.Is(err, io.EOF) {
 				return nil
 			}
 			return err
@@ -269,7 +270,7 @@ func (l *lines) prev() (line []byte, ok bool, err error) {
 		}
 		n := min(l.at, block)
 		b := make([]byte, int(n)+len(l.buf))
-		if _, err := l.r.ReadAt(b[:n], l.at-n); err != nil && err != io.EOF {
+		if _, err := l.r.ReadAt(b[:n], l.at-n); err != nil && !errors.Is(err, io.EOF) {
 			return nil, false, err
 		}
 		copy(b[n:], l.buf)

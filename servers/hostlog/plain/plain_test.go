@@ -91,8 +91,10 @@ func TestForms(t *testing.T) {
 
 // TestNoBeginning are lines that begin no entry.
 func TestNoBeginning(t *testing.T) {
-	for _, line := range []string{"", "\tat x.y(Z.java:1)", "Traceback (most recent call last):", "{\"a\": 1}", "{broken", "2026-13-45 99:99:99 x", "Caused by: x",
-		"<999>Jan  2 03:04:05 h p: x", "key=value", "0x00000000 1234", "Jan 99 03:04:05 h p: x", "<"} {
+	for _, line := range []string{
+		"", "\tat x.y(Z.java:1)", "Traceback (most recent call last):", "{\"a\": 1}", "{broken", "2026-13-45 99:99:99 x", "Caused by: x",
+		"<999>Jan  2 03:04:05 h p: x", "key=value", "0x00000000 1234", "Jan 99 03:04:05 h p: x", "<",
+	} {
 		if _, dated, text := parser.Sample([]byte(line)); dated || !text {
 			t.Errorf("%q begins an entry", line)
 		}

@@ -117,7 +117,7 @@ func (c *cursor) iso() (time.Time, bool) {
 	d, ok3 := c.digits(2)
 	ok4 := c.one("T _")
 	h, m, s, ns, ok5 := c.clock()
-	if !(ok1 && ok2 && ok3 && ok4 && ok5) || mon < 1 || mon > 12 || d < 1 || d > 31 {
+	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || mon < 1 || mon > 12 || d < 1 || d > 31 {
 		c.s = save
 		return time.Time{}, false
 	}
@@ -155,7 +155,7 @@ func (c *cursor) bsd() (time.Time, bool) {
 	d, ok3 := c.day()
 	ok4 := c.one(" ")
 	h, m, s, ns, ok5 := c.clock()
-	if !(ok1 && ok2 && ok3 && ok4 && ok5) {
+	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 {
 		c.s = save
 		return time.Time{}, false
 	}
@@ -192,7 +192,7 @@ func (c *cursor) common() (time.Time, bool) {
 	y, ok5 := c.digits(4)
 	ok6 := c.one(":")
 	h, m, s, ns, ok7 := c.clock()
-	if !(ok1 && ok2 && ok3 && ok4 && ok5 && ok6 && ok7) || d < 1 || d > 31 {
+	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !ok6 || !ok7 || d < 1 || d > 31 {
 		return time.Time{}, false
 	}
 	return time.Date(y, mon, d, h, m, s, ns, c.offset()), true

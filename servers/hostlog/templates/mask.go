@@ -8,7 +8,7 @@ import (
 // mask returns a word with what differs from line to line replaced by marks.
 func mask(w string) string {
 	if len(w) > 200 {
-		return any
+		return varying
 	}
 	begin, end := 0, len(w)
 	for begin < end && strings.IndexByte(`"'([{<`, w[begin]) >= 0 {
@@ -47,7 +47,7 @@ func maskCore(w string) string {
 		return "<url>"
 	case w[0] == '/' && strings.Count(w, "/") > 1, len(w) > 2 && w[1] == ':' && w[2] == '\\':
 		return "<path>"
-	case digits == 0 && !(strings.Contains(w, "::")):
+	case digits == 0 && !strings.Contains(w, "::"):
 		if hex+other >= 32 && !strings.ContainsAny(w, "._-/") {
 			return "<id>" // nobody writes words that long
 		}

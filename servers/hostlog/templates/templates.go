@@ -23,7 +23,7 @@ import (
 const (
 	maxWords   = 60
 	similarity = 0.6 // of words that must be the same
-	any        = "<*>"
+	varying    = "<*>"
 )
 
 // A Template is a sentence and what is known of the lines that have it.
@@ -106,7 +106,7 @@ func (m *Miner) nearest(g group, words []string) *Template {
 	}
 	for i, w := range words {
 		if best.words[i] != w {
-			best.words[i] = any
+			best.words[i] = varying
 		}
 	}
 	return best
