@@ -65,12 +65,11 @@ func (s *Store) each(ctx context.Context, it *item, query string, yield func([]b
 		Kind: tool.Unavailable, Text: fmt.Sprintf("%d other queries are running. Try again in a moment, or read with grep, or offset and limit.", maxQueries),
 	})
 	defer cancel()
-	select {
-	case s.jq <- struct{}{}:
-		defer func() { <-s.jq }()
-	case <-turn.Done():
-		return context.Cause(turn)
+	done, err := s.jq.wait(turn, it.caller)
+	if err != nil {
+		return err
 	}
+	defer done()
 	body, err := it.open()
 	if err != nil {
 		return err

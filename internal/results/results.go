@@ -34,6 +34,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -79,7 +80,7 @@ var ErrFull = errors.New("the store of results is full")
 // A Store keeps bodies behind handles. It is safe for concurrent use. Close it.
 type Store struct {
 	o   Options
-	jq  chan struct{} // holds one for each query that runs
+	jq  turns
 	dir dir
 
 	mu     sync.Mutex
@@ -117,7 +118,7 @@ func New(o Options) *Store {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{o: o, items: map[string]*item{}, jq: make(chan struct{}, maxQueries), dir: dir{base: o.Dir, log: o.Logger}}
+	s := &Store{o: o, items: map[string]*item{}, jq: turns{all: make(chan struct{}, maxQueries)}, dir: dir{base: o.Dir, log: o.Logger}}
 	s.dir.clean()
 	return s
 }
@@ -152,7 +153,7 @@ type Kept struct {
 // Put keeps an item for a caller. The error says why it could not be kept: the
 // disk, most often.
 func (s *Store) Put(caller string, in Item) (Kept, error) {
-	w := &writer{store: s, sniff: in.Kind == ""}
+	w := &writer{store: s, caller: caller, sniff: in.Kind == ""}
 	if _, err := in.Body.WriteTo(w); err != nil {
 		w.abandon()
 		return Kept{}, fmt.Errorf("keep a result: %w", err)
@@ -194,13 +195,18 @@ func (s *Store) add(it *item) error {
 	return nil
 }
 
-// reserve makes room for n more bytes of a body that is being written, of which
-// the oldest pay. It fails where there is nobody left to pay.
-func (s *Store) reserve(n int, inMemory bool) error {
+// reserve makes room for n more bytes of a caller's body that is being written, for which the
+// oldest pay of the caller who keeps the most: nobody makes others lose what is theirs
+// by keeping much. It fails where there is nobody left to pay.
+func (s *Store) reserve(caller string, before, n int, inMemory bool) error {
 	s.mu.Lock()
 	var gone []*item
 	for len(s.order) > 0 && (s.bytes+int64(n) > s.o.MaxBytes || len(s.order) >= s.o.MaxCount) {
-		gone = append(gone, s.dropOldest())
+		at := s.payer(caller, before+n, len(s.order) >= s.o.MaxCount)
+		if at < 0 {
+			break
+		}
+		gone = append(gone, s.drop(at))
 	}
 	full := s.closed || s.bytes+int64(n) > s.o.MaxBytes
 	if !full {
@@ -238,12 +244,44 @@ func (s *Store) memoryFor(n int) bool {
 	return s.memory+int64(n) <= memoryBytes
 }
 
-// dropOldest takes the oldest item out. The caller holds the lock, and removes
-// its file afterwards.
-func (s *Store) dropOldest() *item {
-	it := s.order[0]
-	s.order[0] = nil
-	s.order = s.order[1:]
+// payer returns the place of the oldest item of the caller who keeps the most items, or
+// the most bytes, what the one given is about to keep included; -1 where that one has
+// nothing to pay with. The lock is held.
+func (s *Store) payer(caller string, size int, items bool) int {
+	weigh := func(it *item) int {
+		if items {
+			return 1
+		}
+		return it.handle.Size
+	}
+	most := map[string]int{caller: size}
+	if items {
+		most[caller] = 1
+	}
+	for _, it := range s.order {
+		most[it.caller] += weigh(it)
+	}
+	at, heaviest := -1, most[caller]
+	for i, it := range s.order {
+		if n := most[it.caller]; n > heaviest || at < 0 && n == heaviest && it.caller == caller {
+			at, heaviest = i, n
+		}
+	}
+	if at < 0 && items { // all have one
+		return 0
+	}
+	return at
+}
+
+// drop takes an item out. The caller holds the lock, and removes its file afterwards.
+func (s *Store) drop(at int) *item {
+	it := s.order[at]
+	if at == 0 { // the usual case
+		s.order[0] = nil
+		s.order = s.order[1:]
+	} else {
+		s.order = slices.Delete(s.order, at, at+1)
+	}
 	delete(s.items, it.handle.ID)
 	s.bytes -= int64(it.handle.Size)
 	if it.path == "" {
@@ -258,7 +296,7 @@ func (s *Store) expire() {
 	var gone []*item
 	now := time.Now()
 	for len(s.order) > 0 && !now.Before(s.order[0].handle.ExpiresAt) {
-		gone = append(gone, s.dropOldest())
+		gone = append(gone, s.drop(0))
 	}
 	switch {
 	case s.closed:

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -515,4 +517,77 @@ func TestHalfABodyIsNotKept(t *testing.T) {
 	if n := files(t, dir); n != 0 {
 		t.Errorf("%d files are left", n)
 	}
+}
+
+// TestNobodyCostsOthersTheirs: who keeps much pays for it with its own.
+func TestNobodyCostsOthersTheirs(t *testing.T) {
+	for name, o := range map[string]results.Options{"bytes": {MaxBytes: 350_000}, "count": {MaxCount: 3}} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, o)
+			mine := put(t, s, strings.Repeat("m", 100_000)).Handle.ID
+			for range 5 {
+				if _, err := s.Put("eve", results.Item{Body: tool.OneOf([]byte(strings.Repeat("e", 100_000)))}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if o.MaxBytes > 0 {
+				_, err := s.Put("eve", results.Item{Body: tool.Bytes{make([]byte, 200_000), make([]byte, 200_000)}})
+				if !errors.Is(err, results.ErrFull) {
+					t.Errorf("more than the store holds: %v", err)
+				}
+			}
+			if _, err := s.Read(t.Context(), "ann", results.ReadOptions{ID: mine}); err != nil {
+				t.Errorf("it was eve who kept much: %v", err)
+			}
+			if last, err := s.Put("bob", results.Item{Body: tool.OneOf([]byte(strings.Repeat("b", 100_000)))}); err != nil {
+				t.Error(err)
+			} else if _, err := s.Read(t.Context(), "bob", results.ReadOptions{ID: last.Handle.ID}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestQueriesTakeTurns: however many queries a caller has, that of another one is next.
+func TestQueriesTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := results.New(results.Options{Query: func(ctx context.Context, _ string, _ io.Reader, yield func([]byte) bool) error {
+			time.Sleep(2 * time.Second)
+			yield([]byte("1"))
+			return nil
+		}})
+		defer s.Close()
+		keep := func(caller string) string {
+			k, err := s.Put(caller, results.Item{Body: tool.OneOf([]byte("{}"))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return k.Handle.ID
+		}
+		ask := func(caller, id string) error {
+			_, err := s.Read(t.Context(), caller, results.ReadOptions{ID: id, JQ: "."})
+			return err
+		}
+		eve, ann := keep("eve"), keep("ann")
+		var asking sync.WaitGroup
+		var refused atomic.Int64
+		for range 20 {
+			asking.Go(func() {
+				if err := ask("eve", eve); tool.KindOf(err) == tool.Unavailable {
+					refused.Add(1)
+				} else if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		began := time.Now()
+		if err := ask("ann", ann); err != nil || time.Since(began) > 2*time.Second {
+			t.Errorf("ann waited for %v: %v", time.Since(began), err)
+		}
+		asking.Wait()
+		if refused.Load() != 17 { // in five seconds three of hers begin
+			t.Errorf("%d of eve's were refused", refused.Load())
+		}
+	})
 }

@@ -16,8 +16,9 @@ const maxFirst = 400
 // A writer takes one body: into memory, and into a file once it is not small any
 // more. It counts characters as it goes. A byte that is no UTF-8 counts as one.
 type writer struct {
-	store *Store
-	sniff bool
+	store  *Store
+	caller string
+	sniff  bool
 
 	mem      []byte
 	file     *os.File
@@ -58,7 +59,7 @@ func (w *writer) Write(p []byte) (int, error) {
 // room reserves place for n more bytes, and turns to a file where memory has none.
 func (w *writer) room(n int) error {
 	stay := w.file == nil && (w.store.o.Dir == "" || w.size+n <= smallBody && w.store.memoryFor(n))
-	if err := w.store.reserve(n, stay); err != nil {
+	if err := w.store.reserve(w.caller, w.reserved, n, stay); err != nil {
 		return err
 	}
 	w.reserved += n
