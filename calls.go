@@ -119,14 +119,18 @@ func (v view) send(ctx context.Context, r *call.Request, params []byte) (tool.By
 	if m.entry != nil && m.entry.URL != "" {
 		c.Header = v.headersFor(r.Target, r.Arguments)
 	}
+	way := hop{m: m, call: c, task: onlyTask(r.Target)}
 	if client, ok := r.Origin.(*relay.Client); ok {
 		peer := r.Peer
 		if peer != nil {
 			peer = patient{peer, r}
 		}
-		result, err := client.Do(ctx, hop{m, c}, relay.Request{Method: "tools/call", Params: params, Peer: peer, Progress: c.Progress})
+		result, err := client.Do(ctx, way, relay.Request{Method: "tools/call", Params: params, Peer: peer, Progress: c.Progress})
 		v.tasksAt.began(ownerOf(r.Caller), m.name, result)
 		return result, err
+	}
+	if way.task {
+		return way.Send(ctx, &relay.Sending{Method: "tools/call", Params: params, Progress: c.Progress})
 	}
 	return m.server.Call(ctx, c)
 }

@@ -43,17 +43,13 @@ func Gaps(server Era, said []byte, all []tool.Tool, own bool) []Gap {
 		} else {
 			add(Unknown, true, "it can ask its client nothing (sampling, elicitation, roots): with isolation session or call, clients have no connections of their own")
 		}
-		must := toolsThat(all, func(t *tool.Tool) bool { return taskSupport(t.Raw) == "required" })
-		if must != "" {
-			add(Modern, true, "tools that run only as tasks of %s cannot be called: %s", LatestLegacy, must)
-		}
 		if c.Capabilities.Tasks != nil {
-			add(Modern, true, "its tasks are those of %s, and not offered: calls are answered when they are done", LatestLegacy)
+			add(Modern, false, "its tasks are those of %s: clients get no handle, and calls are answered when they are done%s", LatestLegacy, alone(all))
 		}
 	case Modern:
 		add(Legacy, false, "what it wants to know (sampling, elicitation, roots) is asked of the client during the request, at most 10 times")
 		if _, ok := c.Capabilities.Extensions[TasksExtension]; ok {
-			add(Legacy, true, "its tasks are those of the extension of %s, and not offered: calls are answered when they are done", ModernFirst)
+			add(Legacy, false, "its tasks are those of the extension of %s: clients get no handle, and calls are answered when they are done%s", ModernFirst, alone(all))
 		}
 		if odd := toolsThat(all, func(t *tool.Tool) bool { return !answersObjects(t.Output) }); odd != "" {
 			add(Legacy, true, "structured results that are no objects are unknown to %s, and a client may refuse them: %s", LatestLegacy, odd)
@@ -70,6 +66,43 @@ func Gaps(server Era, said []byte, all []tool.Tool, own bool) []Gap {
 
 // For reports whether a gap is one for clients of that era.
 func (g Gap) For(client Era) bool { return g.Client == Unknown || g.Client == client }
+
+// alone names the tools that run only as tasks, as the rest of a sentence.
+func alone(all []tool.Tool) string {
+	if must := toolsThat(all, func(t *tool.Tool) bool { return TaskSupport(t.Raw) == TaskRequired }); must != "" {
+		return ", also those of tools that run only so: " + must
+	}
+	return ""
+}
+
+// withoutTasks takes the tasks of either era out of what a server can do: clients of the
+// other one would take them for theirs.
+func withoutTasks(capabilities []byte) []byte {
+	var all, extensions map[string]json.RawMessage
+	if json.Unmarshal(capabilities, &all) != nil {
+		return capabilities
+	}
+	_ = json.Unmarshal(all["extensions"], &extensions) // there need be none
+	_, legacy := all["tasks"]
+	_, modern := extensions[TasksExtension]
+	if !legacy && !modern {
+		return capabilities
+	}
+	delete(all, "tasks")
+	if modern {
+		delete(extensions, TasksExtension)
+		left, err := json.Marshal(extensions)
+		if err != nil {
+			return capabilities
+		}
+		all["extensions"] = left
+	}
+	out, err := json.Marshal(all)
+	if err != nil {
+		return capabilities
+	}
+	return out
+}
 
 // maxNamed is how many tools a gap names.
 const maxNamed = 5
@@ -100,8 +133,11 @@ func needsOf(all []tool.Tool) []string {
 	return out
 }
 
-// taskSupport returns what a tool says of running as a task of the legacy era.
-func taskSupport(raw []byte) string {
+// TaskRequired is what a tool says of itself that runs only as a task.
+const TaskRequired = "required"
+
+// TaskSupport returns what a tool says of running as a task.
+func TaskSupport(raw []byte) string {
 	var t struct {
 		Execution struct {
 			TaskSupport string `json:"taskSupport"`

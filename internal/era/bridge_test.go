@@ -25,12 +25,12 @@ func TestGaps(t *testing.T) {
 	}{
 		"legacy":              {Legacy, `{}`, nil, true, nil, []string{"input_required"}},
 		"legacy of sessions":  {Legacy, `{}`, nil, false, []string{"!it can ask its client nothing"}, []string{"!it can ask its client nothing"}},
-		"legacy with tasks":   {Legacy, `{"capabilities":{"tasks":{"list":{}}}}`, []tool.Tool{may}, true, nil, []string{"input_required", "!its tasks are those of 2025-11-25"}},
-		"legacy, tasks alone": {Legacy, `{}`, []tool.Tool{must, may}, true, nil, []string{"input_required", "!cannot be called: must"}},
+		"legacy with tasks":   {Legacy, `{"capabilities":{"tasks":{"list":{}}}}`, []tool.Tool{may}, true, nil, []string{"input_required", "its tasks are those of 2025-11-25"}},
+		"legacy, tasks alone": {Legacy, `{"capabilities":{"tasks":{}}}`, []tool.Tool{must, may}, true, nil, []string{"input_required", "run only so: must"}},
 		"legacy that is choosy": {Legacy, `{}`, []tool.Tool{shy, object}, true, []string{"declare elicitation, sampling are offered: shy"},
 			[]string{"input_required", "declare elicitation, sampling are offered: shy"}},
 		"modern":            {Modern, `{}`, []tool.Tool{object}, true, []string{"at most 10 times"}, nil},
-		"modern with tasks": {Modern, `{"capabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`, nil, true, []string{"at most 10", "!its tasks are those of the extension"}, nil},
+		"modern with tasks": {Modern, `{"capabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`, nil, true, []string{"at most 10", "its tasks are those of the extension"}, nil},
 		"modern with lists": {Modern, `{}`, []tool.Tool{list, object}, false, []string{"at most 10", "!refuse them: list"}, nil},
 		"unknown":           {Unknown, `{}`, []tool.Tool{list, must}, true, nil, nil},
 		"no JSON":           {Modern, `{`, nil, true, []string{"at most 10"}, nil},
@@ -62,7 +62,23 @@ func TestGaps(t *testing.T) {
 	for i := range 12 {
 		many = append(many, tool.Tool{ID: tool.ID{Name: fmt.Sprint("t", i)}, Raw: must.Raw})
 	}
-	if gaps := Gaps(Legacy, nil, many, true); !strings.HasSuffix(gaps[1].Text, ": t0, t1, t2, t3, t4 and 7 more") {
+	if gaps := Gaps(Legacy, []byte(`{"capabilities":{"tasks":{}}}`), many, true); !strings.HasSuffix(gaps[1].Text, ": t0, t1, t2, t3, t4 and 7 more") {
 		t.Errorf("of many: %s", gaps[1].Text)
+	}
+}
+
+// TestTasksOfTheOtherEraAreNotOffered: they are taken out of what a server can do, and all
+// else stays.
+func TestTasksOfTheOtherEraAreNotOffered(t *testing.T) {
+	for said, want := range map[string]string{
+		`{"capabilities":{"tools":{"b":1},"tasks":{"list":{}}}}`:                      `"capabilities":{"tools":{"b":1}}`,
+		`{"capabilities":{"extensions":{"a":{},"io.modelcontextprotocol/tasks":{}}}}`: `"capabilities":{"extensions":{"a":{}}}`,
+		`{"capabilities":{"z":1, "a":{"tasks":1}}}`:                                   `"capabilities":{"z":1, "a":{"tasks":1}}`,
+	} {
+		for _, got := range [][]byte{Initialized([]byte(said), LatestLegacy, ""), Discovered([]byte(said), "")} {
+			if !strings.Contains(string(got), want) {
+				t.Errorf("%s: %s, want %s in it", said, got, want)
+			}
+		}
 	}
 }

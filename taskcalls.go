@@ -1,0 +1,205 @@
+package tenon
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/era"
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/internal/relay"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// Bounds of a call that is run as a task because its tool knows no other way.
+const (
+	shortestPoll = 50 * time.Millisecond
+	usualPoll    = 500 * time.Millisecond
+	longestPoll  = 5 * time.Second
+	cancelWait   = 5 * time.Second // for telling the server that nobody waits any more
+)
+
+// onlyTask reports whether a tool says that it runs only as a task.
+func onlyTask(t *tool.Tool) bool {
+	return t != nil && bytes.Contains(t.Raw, []byte(`"taskSupport"`)) && era.TaskSupport(t.Raw) == era.TaskRequired
+}
+
+// A task is what both eras say of one; each has some members of its own.
+type task struct {
+	ID     string                     `json:"taskId"`
+	Type   string                     `json:"resultType"`
+	Status string                     `json:"status"`
+	Text   string                     `json:"statusMessage"`
+	Poll   int64                      `json:"pollIntervalMs"`
+	Result json.RawMessage            `json:"result"`
+	Error  json.RawMessage            `json:"error"`
+	Inputs map[string]json.RawMessage `json:"inputRequests"`
+	Inner  *task                      `json:"task"`
+}
+
+func taskOf(result tool.Bytes) (t task) {
+	if result.Len() <= maxTaskResult {
+		_ = json.Unmarshal(result.Join(), &t) // what cannot be read is none
+	}
+	return t
+}
+
+// asTask sends a call as a task, for a client that knows none of the server's kind: it
+// gets the result when the task is done.
+func (h hop) asTask(ctx context.Context, s *relay.Sending) (tool.Bytes, error) {
+	h.task = false
+	spoken, err := h.Era(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case spoken == era.Modern:
+		return h.asModernTask(ctx, s)
+	case relay.IsOfTask("", s.Params):
+		return h.Send(ctx, s)
+	}
+	begin := *s
+	if begin.Params, err = jsonrpc.Edit(s.Params, jsonrpc.Field{Key: "task", Value: []byte("{}")}); err != nil {
+		return nil, err
+	}
+	result, err := h.Send(ctx, &begin)
+	if err != nil {
+		return nil, err
+	}
+	t := taskOf(result)
+	if t.Inner == nil || t.Inner.ID == "" {
+		return result, nil
+	}
+	result, err = h.Send(ctx, h.about(s, "tasks/result", t.Inner.ID, nil))
+	if ctx.Err() != nil {
+		h.drop(ctx, s, t.Inner.ID)
+	}
+	return result, err
+}
+
+// about returns a request about a task, on the way of the call that began it.
+func (h hop) about(s *relay.Sending, method, id string, more []byte) *relay.Sending {
+	params := append(jsonrpc.Quote([]byte(`{"taskId":`), id), more...)
+	return &relay.Sending{Method: method, Params: append(params, '}'), Link: s.Link, Meta: s.Meta, Progress: s.Progress, Stream: s.Stream, Header: map[string][]string{}}
+}
+
+// drop tells the server that nobody waits for a task.
+func (h hop) drop(ctx context.Context, s *relay.Sending, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelWait)
+	defer cancel()
+	_, _ = h.Send(ctx, h.about(s, "tasks/cancel", id, nil)) // its server ends it in its own time else
+}
+
+// asModernTask is asTask at a server of the modern era. Such a task may want input: the result
+// says so as that of a call does, and the next call carries on.
+func (h hop) asModernTask(ctx context.Context, s *relay.Sending) (tool.Bytes, error) {
+	capabilities := capabilitiesOf(s)
+	if _, ok := extensionsOf(capabilities)[era.TasksExtension]; ok {
+		return h.Send(ctx, s) // its client knows
+	}
+	capabilities, err := withTasks(capabilities)
+	if err != nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the capabilities of the client cannot be read: %v", err)
+	}
+	next := *s
+	if next.Meta == nil {
+		next.Meta = era.ClientMeta("tenon", "0")
+	}
+	next.Meta = slices.DeleteFunc(slices.Clone(next.Meta), func(f jsonrpc.Field) bool { return f.Key == era.MetaCapabilities })
+	next.Meta = append(next.Meta, jsonrpc.Field{Key: era.MetaCapabilities, Value: capabilities})
+	if id, ok := h.m.taskStates.take(textOf(s.Params, "requestState")); ok {
+		var span [1]jsonrpc.Span
+		_ = jsonrpc.Members(tool.OneOf(s.Params), []string{"inputResponses"}, span[:]) // checked before
+		said := span[0].In(tool.OneOf(s.Params)).Join()
+		if len(said) == 0 {
+			said = []byte("{}")
+		}
+		if _, err := h.Send(ctx, h.about(&next, "tasks/update", id, append([]byte(`,"inputResponses":`), said...))); err != nil {
+			return nil, err
+		}
+		return h.poll(ctx, &next, id)
+	}
+	result, err := h.Send(ctx, &next)
+	if err != nil {
+		return nil, err
+	}
+	if t := taskOf(result); t.Type == "task" && t.ID != "" {
+		return h.poll(ctx, &next, t.ID)
+	}
+	return result, nil
+}
+
+// poll waits for the end of a task, or for its wanting input.
+func (h hop) poll(ctx context.Context, s *relay.Sending, id string) (tool.Bytes, error) {
+	for {
+		raw, err := h.Send(ctx, h.about(s, "tasks/get", id, nil))
+		if err != nil {
+			if ctx.Err() != nil {
+				h.drop(ctx, s, id)
+			}
+			return nil, err
+		}
+		var t task
+		if err := json.Unmarshal(raw.Join(), &t); err != nil {
+			return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "what server %s says of task %q cannot be read: %v", h.m.name, id, err)
+		}
+		switch t.Status {
+		case "completed":
+			return tool.OneOf(t.Result), nil
+		case "failed":
+			return nil, jsonrpc.ErrorOf(tool.OneOf(t.Error))
+		case "input_required":
+			return h.m.taskStates.ask(id, t.Inputs)
+		case "working":
+		default:
+			return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "server %s ended the task of the call: %s %s", h.m.name, t.Status, t.Text)
+		}
+		wait := min(max(time.Duration(t.Poll)*time.Millisecond, shortestPoll), longestPoll)
+		if t.Poll <= 0 {
+			wait = usualPoll
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			h.drop(ctx, s, id)
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// capabilitiesOf returns what a request says that its client can do.
+func capabilitiesOf(s *relay.Sending) []byte {
+	for _, f := range s.Meta {
+		if f.Key == era.MetaCapabilities {
+			return f.Value
+		}
+	}
+	return era.MetaOf(tool.OneOf(s.Params)).Capabilities
+}
+
+func extensionsOf(capabilities []byte) map[string]json.RawMessage {
+	var c struct {
+		Extensions map[string]json.RawMessage `json:"extensions"`
+	}
+	_ = json.Unmarshal(capabilities, &c) // what cannot be read declares nothing
+	return c.Extensions
+}
+
+// withTasks adds the extension for tasks to what a client can do.
+func withTasks(capabilities []byte) ([]byte, error) {
+	if len(capabilities) == 0 {
+		capabilities = []byte("{}")
+	}
+	extensions := extensionsOf(capabilities)
+	if extensions == nil {
+		extensions = map[string]json.RawMessage{}
+	}
+	extensions[era.TasksExtension] = json.RawMessage("{}")
+	raw, err := json.Marshal(extensions)
+	if err != nil {
+		return nil, fmt.Errorf("extensions: %w", err)
+	}
+	return jsonrpc.Edit(capabilities, jsonrpc.Field{Key: "extensions", Value: raw})
+}
