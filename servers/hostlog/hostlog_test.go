@@ -508,3 +508,37 @@ func TestNoRight(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 }
+
+// TestDisorder finds entries of writers that overtake each other, and those before a
+// clock that was set back for a while.
+func TestDisorder(t *testing.T) {
+	dir := t.TempDir()
+	var b strings.Builder
+	for m := 50; m > 0; m-- {
+		at := now.Add(-time.Duration(m) * time.Minute)
+		if m%10 == 5 {
+			at = at.AddDate(-20, 0, 0)
+		}
+		fmt.Fprintf(&b, "%s INFO minute %d\n", at.Format("2006-01-02 15:04:05"), m)
+	}
+	write(t, dir, "a.log", b.String(), now)
+	_, out := call[hits](t, connect(t, dir), "query_host_log", map[string]any{"max_count": 200})
+	if len(out.Entries) != 45 {
+		t.Errorf("%d entries", len(out.Entries))
+	}
+}
+
+// TestUndated takes lines without a time as written when their file was, and of many
+// of them reads no more than it shows.
+func TestUndated(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "boot.txt", strings.Repeat("starting something\n", 500_000)+"mount failed\n", now.Add(-time.Minute))
+	cs := connectWithin(t, 20*time.Second, dir)
+	_, out := call[hits](t, cs, "query_host_log", map[string]any{"max_count": 2})
+	if diff := cmp.Diff([]string{"mount failed", "starting something"}, out.messages()); diff != "" || len(out.Notes) > 0 || out.Entries[0].Level != "error" {
+		t.Error(diff, out)
+	}
+	if _, out = call[hits](t, cs, "query_host_log", map[string]any{"end": "2026-03-01 11:00"}); len(out.Entries) != 0 {
+		t.Errorf("%+v", out)
+	}
+}

@@ -207,7 +207,9 @@ func (p *passer) entry(at time.Time, build func() *entry) bool {
 		return true // what is left of an entry that is in another file
 	}
 	p.last = at
-	early, tooLate := at.Before(w.from()), at.After(w.q.end)
+	from, tooLate := w.from(), at.After(w.q.end)
+	// Of entries of one time, as those without any, the first ones are the newest.
+	early := at.Before(from) || from.After(w.q.start) && !at.After(from)
 	if early || tooLate {
 		w.skipped = w.skipped || early && !at.Before(w.q.start)
 		if early == p.newest { // the way that we go leads away from the time
