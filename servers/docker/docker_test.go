@@ -73,7 +73,7 @@ func call(t *testing.T, cs *mcp.ClientSession, tool string, arguments args, out 
 	t.Helper()
 	text, isError, structured := try(t, t.Context(), cs, tool, arguments)
 	if isError {
-		t.Fatalf("%s %.200v: %s", tool, arguments, text)
+		t.Fatalf("%s %s: %s", tool, brief(arguments), text)
 	}
 	if out != nil {
 		if err := json.Unmarshal(structured, out); err != nil {
@@ -89,7 +89,7 @@ func refused(t *testing.T, cs *mcp.ClientSession, tool string, arguments args, w
 	text, isError, _ := try(t, t.Context(), cs, tool, arguments)
 	for _, w := range want {
 		if !isError || !strings.Contains(text, w) {
-			t.Errorf("%s %.200v: error %v, want one with %q: %.600s", tool, arguments, isError, w, text)
+			t.Errorf("%s %s: error %v, want one with %q: %.600s", tool, brief(arguments), isError, w, text)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func try(t *testing.T, ctx context.Context, cs *mcp.ClientSession, tool string, 
 		t.Errorf("%s: control characters in the answer: %q", tool, text)
 	}
 	if testing.Verbose() {
-		t.Logf("%s %.200v in %s\n%s", tool, arguments, time.Since(start).Round(time.Millisecond), text)
+		t.Logf("%s %s in %s\n%s", tool, brief(arguments), time.Since(start).Round(time.Millisecond), text)
 	}
 	b, err := json.Marshal(res.StructuredContent)
 	if err != nil {
@@ -180,6 +180,12 @@ func read(t *testing.T, file string) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// brief returns arguments for a message.
+func brief(a args) string {
+	s := fmt.Sprint(map[string]any(a))
+	return s[:min(len(s), 200)]
 }
 
 // wants fails where text does not hold all of parts.

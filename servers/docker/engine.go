@@ -25,7 +25,7 @@ const (
 	longLimit  = 30 * time.Second
 	// maxAnswer bounds what the engine may answer, but for logs and events, of
 	// which only as much is read as is wanted.
-	maxAnswer = 64 << 20
+	maxAnswer = 32 << 20
 )
 
 // An engine is the connection of one call.
@@ -111,7 +111,7 @@ type bounded struct {
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, errors.New("the engine's answer is larger than 64 MiB")
+		return 0, errors.New("the engine's answer is larger than 32 MiB")
 	}
 	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
 	b.left -= n

@@ -27,7 +27,7 @@ func TestHostileNames(t *testing.T) {
 	cs := client(t, o, nil)
 	for _, name := range []string{
 		"", "-", "--help", "-a", "--since=0", ".", "..", "../../images", "a/../../b", "a/b", "/web", "a b", "a;reboot", "$(reboot)", "`reboot`",
-		"a?force=1", "a#x", "a%2f..%2fb", "a\x00b", "a\nb", "ünïcode", "a&b", strings.Repeat("a", 129), strings.Repeat("x", 10<<20),
+		"a?force=1", "a#x", "a%2f..%2fb", "a\x00b", "a\nb", "ünïcode", "a&b", strings.Repeat("a", 129), strings.Repeat("x", 100<<10),
 	} {
 		for tool, m := range docker.Meta() {
 			if slices.Contains([]string{"docker_ps", "docker_images", "docker_df"}, tool) || tool == "docker_events" && name == "" {
@@ -51,7 +51,8 @@ func TestHostileNames(t *testing.T) {
 func TestHostileArguments(t *testing.T) {
 	f, o := newFake(t, nil)
 	cs := client(t, o, nil)
-	big := strings.Repeat("y", 10<<20)
+	big := strings.Repeat("y", 100<<10)
+	refused(t, cs, "docker_inspect", args{"name": strings.Repeat("x", 10<<20)}, "is no name or id of a container")
 	for _, test := range []struct {
 		tool string
 		args args
@@ -145,7 +146,7 @@ func TestEngineFailures(t *testing.T) {
 		"no JSON":    {"/containers/json", say(200, "application/json", `[{"Id":`), "says: unexpected EOF"},
 		"other JSON": {"/containers/json", say(200, "application/json", `{"a":1}`), "cannot unmarshal"},
 		"ping":       {"/_ping", say(503, "application/json", `{"message":"starting"}`), "says: starting"},
-		"too large":  {"/containers/json", say(200, "application/json", "["+strings.Repeat(" ", 65<<20)+"]"), "larger than 64 MiB"},
+		"too large":  {"/containers/json", say(200, "application/json", "["+strings.Repeat(" ", 33<<20)+"]"), "larger than 32 MiB"},
 		"cut":        {"/containers/json", hijack("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n[{"), "unexpected EOF"},
 		"no HTTP":    {"/_ping", hijack("SSH-2.0-OpenSSH_9.2\r\n"), "broke the connection off"},
 		"no answer":  {"/_ping", hijack(""), "broke the connection off"},
