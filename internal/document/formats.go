@@ -10,10 +10,16 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/document/archive"
 	"github.com/tenon-mcp/tenon/internal/document/draft"
+	"github.com/tenon-mcp/tenon/internal/document/epub"
+	"github.com/tenon-mcp/tenon/internal/document/mail"
+	"github.com/tenon-mcp/tenon/internal/document/media"
+	"github.com/tenon-mcp/tenon/internal/document/odf"
 	"github.com/tenon-mcp/tenon/internal/document/ooxml"
 	"github.com/tenon-mcp/tenon/internal/document/page"
 	"github.com/tenon-mcp/tenon/internal/document/pdf"
+	"github.com/tenon-mcp/tenon/internal/document/rtf"
 	"github.com/tenon-mcp/tenon/internal/document/sheet"
+	"github.com/tenon-mcp/tenon/internal/document/sqlite"
 	"github.com/tenon-mcp/tenon/internal/document/text"
 )
 
@@ -26,16 +32,35 @@ type format struct {
 	convert func(ctx context.Context, src draft.Source, out *draft.Out) error
 }
 
+var (
+	openDocument = []string{
+		"application/vnd.oasis.opendocument.text", "application/vnd.oasis.opendocument.spreadsheet", "application/vnd.oasis.opendocument.presentation",
+		"application/vnd.oasis.opendocument.text-template", "application/vnd.oasis.opendocument.spreadsheet-template", "application/vnd.oasis.opendocument.presentation-template",
+	}
+	images = []string{"image/jpeg", "image/png", "image/gif", "image/tiff", "image/bmp", "image/webp", "image/heic", "image/heif", "image/avif"}
+	sounds = []string{"audio/mpeg", "audio/wav", "audio/flac", "audio/ogg", "application/ogg", "audio/x-m4a", "audio/mp4", "video/mp4", "video/quicktime", "video/ogg", "audio/aac"}
+)
+
 const office = "application/vnd.openxmlformats-officedocument."
 
 // formats are all of them.
 func formats(o Options) []format {
-	reader := pdf.Converter{Spawner: o.Spawner, Command: o.Command, Env: o.Env, Cache: o.Cache}
+	ocr := reader(o)
+	portable := pdf.Converter{Spawner: o.Spawner, Command: o.Command, Env: o.Env, Cache: o.Cache, OCR: ocr}
 	return []format{
-		{"pdf", "PDF", []string{"application/pdf"}, []string{".pdf"}, reader.Convert},
+		{"pdf", "PDF", []string{"application/pdf"}, []string{".pdf"}, portable.Convert},
 		{"docx", "a DOCX document", []string{office + "wordprocessingml.document"}, []string{".docx", ".docm", ".dotx"}, ooxml.Word},
 		{"pptx", "a PPTX presentation", []string{office + "presentationml.presentation"}, []string{".pptx", ".pptm", ".ppsx"}, ooxml.Slides},
 		{"xlsx", "an XLSX workbook", []string{office + "spreadsheetml.sheet"}, []string{".xlsx", ".xlsm", ".xltx"}, sheet.XLSX},
+		{"xls", "an XLS workbook", []string{"application/vnd.ms-excel"}, []string{".xls", ".xlt"}, sheet.XLS},
+		{"odf", "an OpenDocument file", openDocument, []string{".odt", ".ods", ".odp", ".ott", ".ots", ".otp"}, odf.Convert},
+		{"epub", "an electronic book", []string{"application/epub+zip"}, []string{".epub"}, epub.Convert},
+		{"rtf", "rich text", []string{"text/rtf", "application/rtf"}, []string{".rtf"}, rtf.Convert},
+		{"msg", "a message of Outlook", []string{"application/vnd.ms-outlook"}, []string{".msg"}, mail.MSG},
+		{"eml", "a message", []string{"message/rfc822"}, []string{".eml", ".mht", ".mhtml"}, mail.EML},
+		{"image", "an image", images, []string{".jpg", ".jpeg", ".png", ".gif", ".tif", ".tiff", ".bmp", ".webp", ".heic", ".avif"}, media.Image(ocr)},
+		{"audio", "a sound", sounds, []string{".mp3", ".wav", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".mp4"}, media.Audio},
+		{"sqlite", "a database of SQLite", []string{"application/vnd.sqlite3", "application/x-sqlite3"}, []string{".sqlite", ".sqlite3", ".db"}, sqlite.Convert},
 		{"html", "HTML", []string{"text/html", "application/xhtml+xml"}, []string{".html", ".htm", ".xhtml"}, page.Convert},
 		{"zip", "a ZIP archive", []string{"application/zip"}, []string{".zip"}, archive.ZIP},
 		{"tar", "a tar archive", []string{"application/x-tar"}, []string{".tar"}, archive.Tar},
@@ -66,7 +91,9 @@ func (c *Converter) detect(src Source) (*format, string) {
 		kind = zipKind(src)
 	}
 	if kind == "application/x-ole-storage" || found.Is("application/x-ole-storage") || bytes.HasPrefix(head, []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")) {
-		kind = "application/x-ole-storage"
+		if kind = oleKind(src); kind == encryptedOffice {
+			return &format{name: "encrypted", title: "an encrypted document", convert: encrypted}, kind
+		}
 	}
 	declared, _, err := mime.ParseMediaType(src.MIME)
 	if err != nil {
@@ -74,6 +101,9 @@ func (c *Converter) detect(src Source) (*format, string) {
 	}
 	if bytes.Contains(head[:min(len(head), 1024)], []byte("%PDF-")) && !strings.HasPrefix(kind, "text/html") {
 		kind = "application/pdf"
+	}
+	if isText(kind) && isMessage(src, head, declared) {
+		return c.named("eml"), "message/rfc822"
 	}
 	if isText(kind) {
 		return c.textFormat(src, head, kind, declared)
@@ -205,47 +235,4 @@ func (c *Converter) byName(src Source, kind string) *format {
 		}
 	}
 	return nil
-}
-
-// zipKind returns what a ZIP container is, by the parts in it.
-func zipKind(src Source) string {
-	z, err := draft.OpenZip(src, draft.NewBudget())
-	if err != nil {
-		return zipByName(src)
-	}
-	if b, err := z.Read("mimetype", 200); err == nil {
-		if kind := strings.TrimSpace(string(b)); strings.HasPrefix(kind, "application/") {
-			return kind
-		}
-	}
-	for part, kind := range map[string]string{
-		"word/document.xml": office + "wordprocessingml.document", "ppt/presentation.xml": office + "presentationml.presentation",
-		"xl/workbook.xml": office + "spreadsheetml.sheet", "xl/workbook.bin": office + "spreadsheetml.sheet",
-		"meta-inf/container.xml": "application/epub+zip",
-	} {
-		if z.Has(part) {
-			return kind
-		}
-	}
-	if b, err := z.Read("[Content_Types].xml", 1<<20); err == nil {
-		for _, kind := range []string{"wordprocessingml.document", "presentationml.presentation", "spreadsheetml.sheet"} {
-			if bytes.Contains(b, []byte(kind+".main+xml")) {
-				return office + kind
-			}
-		}
-	}
-	return "application/zip"
-}
-
-// zipByName returns what a damaged container was to be, so that the error says so.
-func zipByName(src Source) string {
-	switch src.Ext() {
-	case ".docx":
-		return office + "wordprocessingml.document"
-	case ".pptx":
-		return office + "presentationml.presentation"
-	case ".xlsx":
-		return office + "spreadsheetml.sheet"
-	}
-	return "application/zip"
 }

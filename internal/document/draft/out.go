@@ -143,7 +143,7 @@ func (o *Out) Done() {
 // Set notes a field of the document. Empty ones are left out.
 func (o *Out) Set(name, value string) {
 	value = Line(value)
-	if value == "" || len(o.Report.Fields) >= maxFields {
+	if value == "" || len(o.Report.Fields) >= maxFields || o.Report.Get(name) != "" {
 		return
 	}
 	o.Report.Fields = append(o.Report.Fields, Field{name, Clip(value, 1000)})

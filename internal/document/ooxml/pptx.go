@@ -91,6 +91,7 @@ func (d *deck) slide(number int) error {
 	if err := s.Err(); err != nil {
 		return draft.Damage(err, "it cannot be read")
 	}
+	d.guessTitle()
 	head := "Slide " + strconv.Itoa(number)
 	if d.hidden {
 		head += " (hidden)"
@@ -99,16 +100,28 @@ func (d *deck) slide(number int) error {
 		head += ": " + d.title
 	}
 	d.out.Heading(2, head)
-	// What is further up is read first; what is nearly as far up, from the left.
-	slices.SortStableFunc(d.shapes, func(a, b shape) int {
-		const row = 300_000 // a third of an inch
-		return cmp.Or(cmp.Compare(a.y/row, b.y/row), cmp.Compare(a.x, b.x))
-	})
 	for _, sh := range d.shapes {
 		d.write(sh)
 	}
 	d.notes()
 	return d.out.Err()
+}
+
+// guessTitle puts the shapes in the order in which they are read, and takes the first
+// one for the title where none says that it is.
+func (d *deck) guessTitle() {
+	// What is further up is read first; what is nearly as far up, from the left.
+	slices.SortStableFunc(d.shapes, func(a, b shape) int {
+		const row = 300_000 // a third of an inch
+		return cmp.Or(cmp.Compare(a.y/row, b.y/row), cmp.Compare(a.x, b.x))
+	})
+	if d.title != "" || len(d.shapes) < 2 {
+		return
+	}
+	first := d.shapes[0]
+	if len(first.lines) == 1 && len(first.lines[0]) < 120 && !strings.HasPrefix(first.lines[0], "![") && !strings.HasPrefix(strings.TrimSpace(first.lines[0]), "* ") {
+		d.title, d.shapes = strings.ReplaceAll(draft.Line(first.lines[0]), "**", ""), d.shapes[1:]
+	}
 }
 
 func (d *deck) write(sh shape) {

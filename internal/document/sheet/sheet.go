@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	maxColumn = 16_384
+	maxColumn = 1024
 	lookAhead = 500     // rows by which the width of a table is told
 	lookBytes = 1 << 20 // and the bytes that they may have
 )
 
-// A table writes the rows of a sheet. It holds the first ones back until it knows
+// A Table writes the rows of a sheet. It holds the first ones back until it knows
 // how many columns they have.
-type table struct {
+type Table struct {
 	out     *draft.Out
 	held    [][]string
 	bytes   int
@@ -28,8 +28,11 @@ type table struct {
 	begun   bool
 }
 
-// row takes a row, which it does not keep.
-func (t *table) row(cells []string) {
+// NewTable returns a Table that writes to out.
+func NewTable(out *draft.Out) *Table { return &Table{out: out} }
+
+// Row takes a row, which it does not keep.
+func (t *Table) Row(cells []string) {
 	for len(cells) > 0 && cells[len(cells)-1] == "" {
 		cells = cells[:len(cells)-1]
 	}
@@ -48,7 +51,7 @@ func (t *table) row(cells []string) {
 	}
 }
 
-func (t *table) begin() {
+func (t *Table) begin() {
 	t.begun = true
 	if len(t.held) == 0 {
 		return
@@ -75,8 +78,8 @@ func (t *table) begin() {
 	t.held = nil
 }
 
-// end writes what was held back. It reports whether there was anything.
-func (t *table) end() bool {
+// End writes what was held back. It reports whether there was anything.
+func (t *Table) End() bool {
 	any := t.begun || len(t.held) > 0
 	if !t.begun {
 		t.begin()
@@ -87,9 +90,9 @@ func (t *table) end() bool {
 	return any
 }
 
-// wanted returns the sheets that are wanted by their name or number, and an error
+// Wanted returns the sheets that are wanted by their name or number, and an error
 // that lists them where there is no such one.
-func wanted(out *draft.Out, names []string) ([]int, error) {
+func Wanted(out *draft.Out, names []string) ([]int, error) {
 	all := make([]int, len(names))
 	for i := range names {
 		all[i] = i

@@ -48,7 +48,7 @@ func XLSX(_ context.Context, src draft.Source, out *draft.Out) error {
 		names[i] = s.name
 	}
 	out.Set("sheets", strings.Join(names, ", "))
-	which, err := wanted(out, names)
+	which, err := Wanted(out, names)
 	if err != nil {
 		return err
 	}
@@ -207,18 +207,18 @@ func (w *workbook) strings(name string) error {
 
 // sheet writes a sheet as a table.
 func (w *workbook) sheet(sh sheet) error {
-	c := cells{w: w, table: table{out: w.out}}
+	c := cells{w: w, table: NewTable(w.out)}
 	if !w.zip.Has(sh.part) {
 		w.out.Note("the sheet %q holds no cells", sh.name)
 		return nil
 	}
 	if err := w.scan(sh.part, c.next); err != nil {
 		if w.out.Err() == nil {
-			c.table.end()
+			c.table.End()
 		}
 		return err
 	}
-	if !c.table.end() {
+	if !c.table.End() {
 		w.out.Block("(empty)")
 	}
 	if len(c.merged) > 0 {
@@ -230,7 +230,7 @@ func (w *workbook) sheet(sh sheet) error {
 // cells follows the cells of a sheet.
 type cells struct {
 	w       *workbook
-	table   table
+	table   *Table
 	row     []string
 	column  int // of the cell that is open, from 0
 	kind    string
@@ -263,7 +263,7 @@ func (c *cells) next(s *xmlscan.Scanner) {
 		case "c":
 			c.put(c.text())
 		case "row":
-			c.table.row(c.row)
+			c.table.Row(c.row)
 			c.row = c.row[:0]
 		}
 	}
@@ -312,7 +312,11 @@ func column(ref string) int {
 }
 
 func (c *cells) put(text string) {
-	if c.column >= maxColumn || text == "" {
+	if text == "" {
+		return
+	}
+	if c.column >= maxColumn {
+		c.w.out.Note("columns beyond the %dth are left out", maxColumn)
 		return
 	}
 	for len(c.row) <= c.column {

@@ -1,0 +1,231 @@
+package odf
+
+import (
+	"encoding/base64"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/document/draft"
+	"github.com/tenon-mcp/tenon/internal/document/xmlscan"
+)
+
+// inline reads the text of a paragraph. What in it is a block of its own, such as a
+// table in a frame, it emits before.
+func (d *document) inline(s *xmlscan.Scanner, emit func(block)) string {
+	var b strings.Builder
+	d.run(s, &b, emit)
+	return strings.TrimSpace(b.String())
+}
+
+// run reads the element that has just started into b.
+func (d *document) run(s *xmlscan.Scanner, b *strings.Builder, emit func(block)) {
+	for depth := s.Depth(); s.Next(); {
+		switch s.Kind {
+		case xmlscan.End:
+			if s.Depth() < depth {
+				return
+			}
+		case xmlscan.Text:
+			if b.Len() < maxText {
+				b.WriteString(collapsed(string(s.Text)))
+			}
+		case xmlscan.Start:
+			d.element(s, b, emit)
+		}
+	}
+}
+
+// collapsed makes one space of each run of white space, as the format wants.
+func collapsed(s string) string {
+	if !strings.ContainsAny(s, "\n\t\r") && !strings.Contains(s, "  ") {
+		return s
+	}
+	out := strings.Join(strings.Fields(s), " ")
+	if out == "" {
+		return " "
+	}
+	if strings.ContainsAny(s[:1], " \n\t\r") {
+		out = " " + out
+	}
+	if strings.ContainsAny(s[len(s)-1:], " \n\t\r") {
+		out += " "
+	}
+	return out
+}
+
+func (d *document) element(s *xmlscan.Scanner, b *strings.Builder, emit func(block)) {
+	switch string(s.Name) {
+	case "span":
+		st := d.styles[s.Any("style-name")]
+		var inner strings.Builder
+		d.run(s, &inner, emit)
+		b.WriteString(dressed(inner.String(), st))
+	case "a":
+		to := s.Any("href")
+		var inner strings.Builder
+		d.run(s, &inner, emit)
+		if text := strings.TrimSpace(inner.String()); text != "" && strings.Contains(to, ":") {
+			b.WriteString("[" + draft.Line(text) + "](" + strings.NewReplacer(" ", "%20", "(", "%28", ")", "%29").Replace(to) + ")")
+		} else {
+			b.WriteString(inner.String())
+		}
+	case "s":
+		n, err := strconv.Atoi(s.Any("c"))
+		if err != nil {
+			n = 1
+		}
+		b.WriteString(strings.Repeat(" ", min(max(n, 1), 100)))
+	case "tab":
+		b.WriteByte('\t')
+	case "line-break":
+		b.WriteByte('\n')
+	case "note":
+		d.note(s, b)
+	case "annotation":
+		d.annotation(s, b)
+	case "frame":
+		d.frame(s, b, emit)
+	case "math":
+		if text := draft.Line(s.Inner(maxText)); text != "" {
+			b.WriteString("$" + text + "$")
+		}
+	case "tracked-changes", "note-citation", "ruby-text":
+		s.Skip()
+	default:
+		d.run(s, b, emit)
+	}
+}
+
+func dressed(text string, st style) string {
+	bare := strings.TrimSpace(text)
+	if bare == "" || !st.bold && !st.italic && !st.strike {
+		return text
+	}
+	look := ""
+	if st.strike {
+		look = "~~"
+	}
+	if st.bold {
+		look += "**"
+	}
+	if st.italic {
+		look += "*"
+	}
+	back := ""
+	for _, r := range look {
+		back = string(r) + back
+	}
+	i := strings.Index(text, bare)
+	return text[:i] + look + bare + back + text[i+len(bare):]
+}
+
+// note reads a footnote, which is written below the text.
+func (d *document) note(s *xmlscan.Scanner, b *strings.Builder) {
+	var parts []string
+	// What ends this, Out.Err says to who asks next.
+	_ = d.blocks(s, func(n block) { parts = append(parts, n.text) })
+	if len(d.notes) < 50_000 {
+		d.notes = append(d.notes, draft.Line(strings.Join(parts, " ")))
+		b.WriteString("[^" + strconv.Itoa(len(d.notes)) + "]")
+	}
+}
+
+// annotation reads a comment, which is written below the text too.
+func (d *document) annotation(s *xmlscan.Scanner, b *strings.Builder) {
+	author := ""
+	var parts []string
+	for depth := s.Depth(); s.Next(); {
+		if s.Kind == xmlscan.End && s.Depth() < depth {
+			break
+		}
+		switch {
+		case s.Starts("creator"):
+			author = s.Inner(1000)
+		case s.Starts("p"):
+			parts = append(parts, d.inline(s, func(block) {}))
+		}
+	}
+	text := draft.Line(strings.Join(parts, " "))
+	if text == "" || len(d.notes) >= 50_000 {
+		return
+	}
+	if author != "" {
+		author = " of " + author
+	}
+	d.notes = append(d.notes, "Comment"+author+": "+text)
+	b.WriteString("[^" + strconv.Itoa(len(d.notes)) + "]")
+}
+
+// frame reads an image, an object or text in a frame.
+func (d *document) frame(s *xmlscan.Scanner, b *strings.Builder, emit func(block)) {
+	href, alt := "", ""
+	object := false
+	for depth := s.Depth(); s.Next(); {
+		if s.Kind == xmlscan.End && s.Depth() < depth {
+			break
+		}
+		switch {
+		case s.Starts("image"):
+			href = s.Any("href")
+		case s.Starts("title"), s.Starts("desc"):
+			alt = draft.Line(alt + " " + s.Inner(2000))
+		case s.Starts("object"):
+			object = true
+			d.chart(s.Any("href"), emit)
+			s.Skip()
+		case s.Starts("text-box"), s.Starts("table"):
+			object = object || s.Starts("table") // what is drawn of it is no image
+			if d.framed(s, emit) != nil {
+				return // Out.Err says why
+			}
+		}
+	}
+	if href != "" && !object {
+		b.WriteString(d.image(href, alt))
+	}
+}
+
+func (d *document) framed(s *xmlscan.Scanner, emit func(block)) error {
+	if s.Starts("table") {
+		return d.block(s, emit)
+	}
+	return d.blocks(s, emit)
+}
+
+// image returns what is shown in the place of an image.
+func (d *document) image(href, alt string) string {
+	kind := strings.ToLower(strings.TrimPrefix(path.Ext(href), "."))
+	if kind == "jpg" {
+		kind = "jpeg"
+	}
+	alt = strings.NewReplacer("[", "(", "]", ")").Replace(alt)
+	if d.out.Options.KeepDataURIs {
+		if body, err := d.zip.Read(href, maxImage); err == nil {
+			return "![" + alt + "](data:image/" + kind + ";base64," + base64.StdEncoding.EncodeToString(body) + ")"
+		}
+	}
+	return "![" + alt + "](data:image/" + kind + ";base64...)"
+}
+
+// chart writes the table that an embedded chart has its data in.
+func (d *document) chart(href string, emit func(block)) {
+	name := path.Clean(href) + "/content.xml"
+	if href == "" || !d.zip.Has(name) {
+		return
+	}
+	r, err := d.zip.Open(name)
+	if err != nil {
+		return
+	}
+	defer r.Close()
+	for s := xmlscan.New(r); s.Next(); {
+		if !s.Starts("table") {
+			continue
+		}
+		if rows, err := d.rows(s); err == nil && len(rows) > 1 {
+			emit(block{text: "Chart"})
+			emit(block{rows: rows})
+		}
+	}
+}

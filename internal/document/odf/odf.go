@@ -1,0 +1,336 @@
+// Package odf converts the documents of OpenDocument: texts, sheets and slides, as
+// LibreOffice writes them.
+package odf
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/document/draft"
+	"github.com/tenon-mcp/tenon/internal/document/xmlscan"
+)
+
+const (
+	maxText   = 16 << 20 // bytes of one paragraph
+	maxImage  = 16 << 20
+	maxRepeat = 1000 // of a row that is repeated, and not empty
+)
+
+// Convert converts a document; what it is, its content says.
+func Convert(_ context.Context, src draft.Source, out *draft.Out) error {
+	z, err := draft.OpenZip(src, out.Budget)
+	if err != nil {
+		return err
+	}
+	if locked(z) {
+		return draft.Locked("document")
+	}
+	if out.Report.Pages, err = properties(z, out); err != nil {
+		return err
+	}
+	d := &document{zip: z, out: out, styles: map[string]style{}, numbered: map[string]bool{}}
+	if d.pages, err = draft.ParsePages(out.Options.Pages); err != nil {
+		return err
+	}
+	if z.Has("styles.xml") {
+		if err := d.part("styles.xml"); err != nil {
+			return err
+		}
+	}
+	if err := d.part("content.xml"); err != nil {
+		return err
+	}
+	return d.end()
+}
+
+// locked reports whether the manifest says that parts are encrypted.
+func locked(z *draft.Zip) bool {
+	r, err := z.Open("META-INF/manifest.xml")
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	for s := xmlscan.New(r); s.Next(); {
+		if s.Starts("encryption-data") {
+			return true
+		}
+	}
+	return false
+}
+
+// properties takes what the file says of itself, and returns how many pages it has.
+func properties(z *draft.Zip, out *draft.Out) (pages int, err error) {
+	if !z.Has("meta.xml") {
+		return 0, nil
+	}
+	r, err := z.Open("meta.xml")
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	names := map[string]string{
+		"title": "title", "initial-creator": "author", "creation-date": "created", "date": "modified",
+		"subject": "subject", "keyword": "keywords", "description": "description", "language": "language",
+	}
+	creator := ""
+	for s := xmlscan.New(r); s.Next(); {
+		if s.Kind != xmlscan.Start {
+			continue
+		}
+		switch name := string(s.Name); {
+		case name == "document-statistic":
+			if n, err := strconv.Atoi(s.Any("page-count")); err == nil && n > 0 {
+				pages = n
+			}
+		case name == "creator":
+			creator = s.Inner(1000)
+		case names[name] != "":
+			out.Set(names[name], s.Inner(4000))
+		}
+	}
+	if out.Report.Get("author") == "" {
+		out.Set("author", creator)
+	}
+	return pages, nil
+}
+
+// A style says how text looks.
+type style struct{ bold, italic, strike bool }
+
+// A document is one on its way.
+type document struct {
+	zip      *draft.Zip
+	out      *draft.Out
+	pages    draft.Pages
+	styles   map[string]style
+	numbered map[string]bool // lists with numbers, by their style
+	notes    []string
+	slides   int
+	sheets   sheets
+}
+
+// part reads the styles and the body of a part.
+func (d *document) part(name string) error {
+	r, err := d.zip.Open(name)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	s := xmlscan.New(r)
+	for s.Next() {
+		if s.Kind != xmlscan.Start {
+			continue
+		}
+		switch string(s.Name) {
+		case "style":
+			d.style(s)
+		case "list-style":
+			d.listStyle(s)
+		case "master-styles":
+			s.Skip()
+		case "text", "presentation", "drawing":
+			if err := d.blocks(s, d.write); err != nil {
+				return err
+			}
+		case "spreadsheet":
+			if err := d.spreadsheet(s); err != nil {
+				return err
+			}
+		}
+	}
+	if s.Err() != nil {
+		return draft.Damage(s.Err(), "the text of the document cannot be read")
+	}
+	return d.out.Err()
+}
+
+func (d *document) style(s *xmlscan.Scanner) {
+	name := s.Any("name")
+	st := d.styles[s.Any("parent-style-name")]
+	for depth := s.Depth(); s.Next(); {
+		if s.Kind == xmlscan.End && s.Depth() < depth {
+			break
+		}
+		if !s.Starts("text-properties") {
+			continue
+		}
+		if w := s.Any("font-weight"); w != "" {
+			n, err := strconv.Atoi(w)
+			st.bold = w == "bold" || err == nil && n >= 600
+		}
+		if i := s.Any("font-style"); i != "" {
+			st.italic = i == "italic"
+		}
+		if t := s.Any("text-line-through-style"); t != "" {
+			st.strike = t != "none"
+		}
+	}
+	if len(d.styles) < 100_000 {
+		d.styles[name] = st
+	}
+}
+
+func (d *document) listStyle(s *xmlscan.Scanner) {
+	name := s.Any("name")
+	for depth := s.Depth(); s.Next(); {
+		if s.Kind == xmlscan.End && s.Depth() < depth {
+			return
+		}
+		if s.Starts("list-level-style-number") && s.Any("num-format") != "" && s.Any("level") == "1" {
+			d.numbered[name] = true
+		}
+	}
+}
+
+// A block is a paragraph, a heading, an item of a list or a table.
+type block struct {
+	level int
+	item  string
+	text  string
+	rows  [][]string
+}
+
+func (d *document) write(b block) {
+	switch {
+	case b.rows != nil:
+		if len(b.rows) == 1 && len(b.rows[0]) == 1 {
+			d.out.Block(b.rows[0][0])
+			return
+		}
+		d.out.Rows(b.rows)
+	case b.level > 0:
+		d.out.Heading(b.level, strings.ReplaceAll(b.text, "**", ""))
+	case b.item != "":
+		d.out.Item(b.item + strings.ReplaceAll(b.text, "\n", "\n"+strings.Repeat(" ", len(b.item))))
+	default:
+		d.out.Block(b.text)
+	}
+}
+
+// blocks reads what stands in the element that has just started.
+func (d *document) blocks(s *xmlscan.Scanner, emit func(block)) error {
+	for depth := s.Depth(); s.Next(); {
+		if err := d.out.Err(); err != nil {
+			return err
+		}
+		if s.Kind == xmlscan.End && s.Depth() < depth {
+			return nil
+		}
+		if s.Kind != xmlscan.Start {
+			continue
+		}
+		if err := d.block(s, emit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *document) block(s *xmlscan.Scanner, emit func(block)) error {
+	switch string(s.Name) {
+	case "h":
+		level, err := strconv.Atoi(s.Any("outline-level"))
+		if err != nil {
+			level = 1
+		}
+		if text := d.inline(s, emit); text != "" {
+			emit(block{level: max(level, 1), text: text})
+		}
+	case "p":
+		if text := d.inline(s, emit); text != "" {
+			emit(block{text: text})
+		}
+	case "list":
+		return d.list(s, "", d.numbered[s.Any("style-name")], emit)
+	case "table":
+		rows, err := d.rows(s)
+		if err == nil && len(rows) > 0 {
+			emit(block{rows: rows})
+		}
+		return err
+	case "page":
+		return d.slide(s)
+	case "image":
+		emit(block{text: d.image(s.Any("href"), "")})
+	case "tracked-changes", "forms", "sequence-decls", "variable-decls", "annotation-end", "table-source", "settings", "date-time-decl":
+		s.Skip()
+	}
+	return nil
+}
+
+// list reads a list; what is in its items is indented.
+func (d *document) list(s *xmlscan.Scanner, indent string, numbered bool, emit func(block)) error {
+	count := 0
+	for depth := s.Depth(); s.Next(); {
+		if s.Kind == xmlscan.End && s.Depth() < depth {
+			return nil
+		}
+		if s.Kind != xmlscan.Start {
+			continue
+		}
+		switch string(s.Name) {
+		case "list-item", "list-header":
+			count++
+			first := true
+			bullet := "* "
+			if numbered {
+				bullet = strconv.Itoa(count) + ". "
+			}
+			if err := d.item(s, indent, bullet, &first, emit); err != nil {
+				return err
+			}
+		default:
+			s.Skip()
+		}
+		if err := d.out.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *document) item(s *xmlscan.Scanner, indent, bullet string, first *bool, emit func(block)) error {
+	for depth := s.Depth(); s.Next(); {
+		if s.Kind == xmlscan.End && s.Depth() < depth {
+			return nil
+		}
+		switch {
+		case s.Kind != xmlscan.Start:
+		case s.Starts("list"):
+			deeper := indent
+			if len(indent) < 30 {
+				deeper += strings.Repeat(" ", len(bullet))
+			}
+			own := d.numbered[s.Any("style-name")]
+			if err := d.list(s, deeper, own, emit); err != nil {
+				return err
+			}
+		default:
+			if err := d.block(s, func(b block) {
+				if b.rows == nil && b.level == 0 && b.item == "" {
+					b.item = indent + strings.Repeat(" ", len(bullet))
+					if *first {
+						b.item = indent + bullet
+					}
+					*first = false
+				}
+				emit(b)
+			}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// end writes the notes below the text.
+func (d *document) end() error {
+	for i, n := range d.notes {
+		d.out.Item("[^" + strconv.Itoa(i+1) + "]: " + n)
+	}
+	if d.slides > 0 {
+		d.out.Report.Pages = d.slides
+	}
+	return d.out.Err()
+}

@@ -1,0 +1,237 @@
+package odf
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/document/draft"
+	"github.com/tenon-mcp/tenon/internal/document/sheet"
+	"github.com/tenon-mcp/tenon/internal/document/xmlscan"
+)
+
+const maxColumns = 1024
+
+// repeated returns how often a row or a cell is repeated.
+func repeated(s *xmlscan.Scanner, name string) int {
+	n, err := strconv.Atoi(s.Any(name))
+	if err != nil || n < 1 {
+		return 1
+	}
+	return n
+}
+
+// rows reads a table of a text or of a slide.
+func (d *document) rows(s *xmlscan.Scanner) ([][]string, error) {
+	var rows [][]string
+	err := d.eachRow(s, func(row []string, _ int) error {
+		rows = append(rows, slices.Clone(row))
+		return nil
+	})
+	return rows, err
+}
+
+// eachRow gives f each row of a table, and how often it is repeated.
+func (d *document) eachRow(s *xmlscan.Scanner, f func(row []string, times int) error) error {
+	var row []string
+	times := 1
+	for depth := s.Depth(); s.Next(); {
+		if s.Kind == xmlscan.End && s.Depth() < depth {
+			return nil
+		}
+		switch {
+		case s.Starts("table-row"):
+			row, times = row[:0], repeated(s, "number-rows-repeated")
+		case s.Ends("table-row"):
+			if err := f(row, times); err != nil {
+				return err
+			}
+		case s.Starts("table-cell"), s.Starts("covered-table-cell"):
+			n := repeated(s, "number-columns-repeated")
+			text := d.cell(s)
+			for range min(n, maxColumns-len(row)) {
+				row = append(row, text)
+			}
+		case s.Starts("shapes"), s.Starts("forms"), s.Starts("named-expressions"):
+			s.Skip()
+		}
+		if err := d.out.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cell reads a cell: its value where it has one that is not as it is shown, else its
+// text.
+func (d *document) cell(s *xmlscan.Scanner) string {
+	kind := s.Any("value-type")
+	value := ""
+	switch kind {
+	case "float", "currency":
+		value = s.Any("value")
+	case "date":
+		value = strings.TrimSuffix(strings.Replace(s.Any("date-value"), "T", " ", 1), " 00:00:00")
+	}
+	var parts []string
+	shown := func(b block) {
+		for _, r := range b.rows {
+			parts = append(parts, strings.Join(r, " / "))
+		}
+		if b.text != "" {
+			parts = append(parts, strings.TrimLeft(b.item, " ")+b.text)
+		}
+	}
+	// What ends this, Out.Err says to who asks next.
+	_ = d.blocks(s, shown)
+	if value != "" {
+		return value
+	}
+	return strings.Join(parts, "\n")
+}
+
+// sheets are those of a workbook, as far as they were read.
+type sheets struct {
+	names []string
+	found bool
+}
+
+// spreadsheet reads a workbook.
+func (d *document) spreadsheet(s *xmlscan.Scanner) error {
+	want := strings.TrimSpace(d.out.Options.Sheet)
+	for depth := s.Depth(); s.Next(); {
+		if s.Kind == xmlscan.End && s.Depth() < depth {
+			break
+		}
+		switch {
+		case s.Starts("table"):
+			name := s.Any("name")
+			d.sheets.names = append(d.sheets.names, name)
+			if want != "" && !strings.EqualFold(want, name) && want != strconv.Itoa(len(d.sheets.names)) {
+				s.Skip()
+				continue
+			}
+			d.sheets.found = true
+			if err := d.sheet(s, name); err != nil {
+				return err
+			}
+		case s.Starts("tracked-changes"), s.Starts("named-expressions"), s.Starts("database-ranges"):
+			s.Skip()
+		}
+		if err := d.out.Err(); err != nil {
+			return err
+		}
+	}
+	d.out.Set("sheets", strings.Join(d.sheets.names[:min(len(d.sheets.names), 200)], ", "))
+	if want != "" && !d.sheets.found && s.Err() == nil {
+		_, err := sheet.Wanted(d.out, d.sheets.names)
+		return err
+	}
+	return nil
+}
+
+func (d *document) sheet(s *xmlscan.Scanner, name string) error {
+	d.out.Heading(2, name)
+	t := sheet.NewTable(d.out)
+	err := d.eachRow(s, func(row []string, times int) error {
+		if !slices.ContainsFunc(row, func(c string) bool { return c != "" }) {
+			return nil
+		}
+		if times > maxRepeat {
+			d.out.Note("a row that is repeated %d times is shown %d times", times, maxRepeat)
+		}
+		for range min(times, maxRepeat) {
+			t.Row(row)
+		}
+		return d.out.Err()
+	})
+	if err != nil {
+		return err
+	}
+	if !t.End() {
+		d.out.Block("(empty)")
+	}
+	return nil
+}
+
+// slide reads a slide.
+func (d *document) slide(s *xmlscan.Scanner) error {
+	d.slides++
+	if !d.pages.Has(d.slides) {
+		s.Skip()
+		return d.out.Err()
+	}
+	title := ""
+	var body, notes []block
+	for depth := s.Depth(); s.Next(); {
+		if s.Kind == xmlscan.End && s.Depth() < depth {
+			break
+		}
+		switch {
+		case s.Starts("frame"):
+			class := s.Any("class")
+			var b strings.Builder
+			var inner []block
+			d.frame(s, &b, func(bl block) { inner = append(inner, bl) })
+			if b.Len() > 0 {
+				inner = append(inner, block{text: b.String()})
+			}
+			if class == "title" && title == "" {
+				for _, bl := range inner {
+					title = draft.Line(title + " " + bl.text)
+				}
+				continue
+			}
+			body = append(body, inner...)
+		case s.Starts("notes"):
+			if err := d.speaker(s, &notes); err != nil {
+				return err
+			}
+		case s.Starts("p"), s.Starts("list"):
+			if err := d.block(s, func(bl block) { body = append(body, bl) }); err != nil {
+				return err
+			}
+		case s.Starts("forms"), s.Starts("animations"), s.Starts("par"):
+			s.Skip()
+		}
+	}
+	if title == "" && len(body) > 1 && titleLike(body[0]) {
+		title, body = draft.Line(body[0].text), body[1:]
+	}
+	head := "Slide " + strconv.Itoa(d.slides)
+	if title != "" {
+		head += ": " + title
+	}
+	d.out.Heading(2, head)
+	for _, bl := range body {
+		d.write(bl)
+	}
+	if len(notes) > 0 {
+		d.out.Heading(3, "Notes:")
+		for _, bl := range notes {
+			d.write(bl)
+		}
+	}
+	return d.out.Err()
+}
+
+// titleLike reports whether what comes first on a slide is likely its title, where
+// none says that it is.
+func titleLike(b block) bool {
+	return b.item == "" && b.rows == nil && len(b.text) < 120 && !strings.Contains(b.text, "![")
+}
+
+// speaker reads what the speaker has noted.
+func (d *document) speaker(s *xmlscan.Scanner, notes *[]block) error {
+	for depth := s.Depth(); s.Next(); {
+		if s.Kind == xmlscan.End && s.Depth() < depth {
+			return nil
+		}
+		if s.Starts("text-box") {
+			if err := d.blocks(s, func(b block) { *notes = append(*notes, b) }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
