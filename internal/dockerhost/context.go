@@ -57,11 +57,11 @@ func (o Options) currentContext() (string, error) {
 
 // A contextFile is the meta.json of one context.
 type contextFile struct {
-	Name      string
+	Name      string `json:"Name"`
 	Endpoints map[string]struct {
-		Host          string
-		SkipTLSVerify bool
-	}
+		Host          string `json:"Host"`
+		SkipTLSVerify bool   `json:"SkipTLSVerify"`
+	} `json:"Endpoints"`
 }
 
 // context returns the engine of a context. Its folder is named after the hash of

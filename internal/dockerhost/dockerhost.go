@@ -2,7 +2,7 @@
 // and makes clients of its API. It speaks to Docker, and to what speaks like it,
 // such as Podman; the docker command is never run.
 //
-//	h, err := dockerhost.Find(ctx, dockerhost.Options{}) // DOCKER_HOST, the current context, a known socket
+//	h, err := dockerhost.Find(ctx, dockerhost.Options{Getenv: os.Getenv}) // DOCKER_HOST, the current context, a known socket
 //	if err != nil {
 //		return err // says what was tried, and what to set
 //	}
@@ -44,7 +44,7 @@ type Options struct {
 	// and the context say.
 	TLS string
 
-	Getenv  func(string) string // nil: os.Getenv
+	Getenv  func(string) string // the environment; nil is an empty one
 	Home    string              // home folder; "" is the user's
 	Sockets []string            // addresses to try where nothing names one; nil: those of this system
 }
@@ -206,10 +206,10 @@ func (o Options) files(folder string) (ca, cert string, err error) {
 }
 
 func (o Options) getenv(name string) string {
-	if o.Getenv != nil {
-		return o.Getenv(name)
+	if o.Getenv == nil {
+		return ""
 	}
-	return os.Getenv(name)
+	return o.Getenv(name)
 }
 
 func (o Options) home() string {

@@ -47,7 +47,7 @@ func KeepDocker(tb testing.TB) *Docker {
 	if os.Getuid() != 0 {
 		missing(tb, "dockerd runs as root alone")
 	}
-	dir, err := os.MkdirTemp("", "tenon-docker-")
+	dir, err := shortDir()
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -74,6 +74,10 @@ func KeepDocker(tb testing.TB) *Docker {
 	}
 	return d
 }
+
+// shortDir makes a folder whose path is short enough for a socket, and that outlives
+// the test.
+func shortDir() (string, error) { return os.MkdirTemp("", "tenon-docker-") }
 
 // start starts the engine behind a shell that kills all of it when its input
 // ends, which is when this process does.

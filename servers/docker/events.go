@@ -138,7 +138,7 @@ func readEvents(ctx context.Context, e *engine, o client.EventsListOptions, each
 		return nil // it has said all that it remembers
 	}
 	cancel()
-	for range stream.Err { //nolint:revive // until its reader has gone
+	for range stream.Err { // until its reader has gone
 	}
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -199,6 +199,6 @@ func (o *eventsOutput) text(in eventsInput) string {
 		rows = append(rows, row)
 	}
 	slices.Reverse(rows)
-	body, _ := table([]string{"time", "type", "action", "name", "detail"}, rows, eventsChars-len(head)-1)
+	body := table([]string{"time", "type", "action", "name", "detail"}, rows, eventsChars-len(head)-1)
 	return head + "\n" + body
 }

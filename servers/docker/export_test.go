@@ -1,9 +1,8 @@
 package docker
 
 import (
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/moby/moby/api/types/container"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // NewEnv returns the server with another environment.

@@ -31,7 +31,7 @@ type fake struct {
 func newFake(t *testing.T, handle map[string]http.HandlerFunc) (*fake, docker.Options) {
 	t.Helper()
 	f := &fake{handle: handle, version: "1.41", hold: make(chan struct{})}
-	dir, err := os.MkdirTemp("", "fake") // the path of a socket must be short
+	dir, err := shortDir()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,6 +51,9 @@ func newFake(t *testing.T, handle map[string]http.HandlerFunc) (*fake, docker.Op
 	})
 	return f, docker.Options{Host: "unix://" + socket, AllowRestart: true}
 }
+
+// shortDir makes a folder whose path is short enough for a socket.
+func shortDir() (string, error) { return os.MkdirTemp("", "fake") }
 
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()

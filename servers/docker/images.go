@@ -84,7 +84,7 @@ func images(ctx context.Context, e *engine, in imagesInput) (string, imagesOutpu
 		return fmt.Sprintf("None of the %s at %s matches.", plural(len(list.Items), "image"), e.host), out, nil
 	}
 	head := fmt.Sprintf("## Images\n\n%s, %s in all; layers that several share are counted for each\n\n", plural(out.Total, "image"), size(out.TotalBytes))
-	body, _ := table([]string{"names", "id", "size", "built", "containers"}, rows, imagesChars-len(head))
+	body := table([]string{"names", "id", "size", "built", "containers"}, rows, imagesChars-len(head))
 	return head + body, out, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -212,24 +213,30 @@ func (o *inspectOutput) addNetworks(c *container.InspectResponse) {
 		}
 		o.Networks = append(o.Networks, n)
 	}
-	for port, bindings := range c.NetworkSettings.Ports {
+	o.Ports = append(o.Ports, bound(c.NetworkSettings.Ports)...)
+	if len(o.Ports) > listMost {
+		o.Ports, o.NotAllListed = o.Ports[:listMost], true
+	}
+}
+
+// bound returns ports as docker ps writes them, each once.
+func bound(m network.PortMap) []string {
+	var out []string
+	for port, bindings := range m {
 		inside := plain(port.String(), 40)
 		if len(bindings) == 0 {
-			o.Ports = append(o.Ports, inside)
+			out = append(out, inside)
 		}
 		for _, b := range bindings {
 			at := "*"
 			if b.HostIP.IsValid() && !b.HostIP.IsUnspecified() {
 				at = address(b.HostIP)
 			}
-			o.Ports = append(o.Ports, at+":"+plain(b.HostPort, 12)+"->"+inside)
+			out = append(out, at+":"+plain(b.HostPort, 12)+"->"+inside)
 		}
 	}
-	slices.Sort(o.Ports)
-	o.Ports = slices.Compact(o.Ports)
-	if len(o.Ports) > listMost {
-		o.Ports, o.NotAllListed = o.Ports[:listMost], true
-	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 func (o *inspectOutput) addMounts(list []container.MountPoint) {

@@ -10,9 +10,8 @@ import (
 	"time"
 
 	"github.com/moby/moby/api/types/container"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/moby/moby/client"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 const (
@@ -93,7 +92,7 @@ func ps(ctx context.Context, e *engine, in psInput) (string, psOutput, error) {
 		return fmt.Sprintf("None of the %s at %s matches. Leave state and name_contains out to see all.", plural(len(list.Items), "container"), e.host), out, nil
 	}
 	head := fmt.Sprintf("## Containers\n\n%s, %d running, at %s\n\n", plural(out.Total, "container"), out.Running, plain(e.host.Address, 120))
-	body, _ := table([]string{"name", "image", "status", "ports"}, rows, psChars-len(head))
+	body := table([]string{"name", "image", "status", "ports"}, rows, psChars-len(head))
 	return head + body, out, nil
 }
 

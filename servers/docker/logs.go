@@ -53,11 +53,11 @@ func (in logsInput) check() error {
 	return checkName(in.Name)
 }
 
-// pattern returns what says whether a line matches; nil where all do. A text
+// pattern returns what says whether a line matches. A text
 // without signs of expressions is looked for as it is, which is much faster.
 func (in logsInput) pattern() (func(string) bool, error) {
 	if in.Grep == "" {
-		return nil, nil //nolint:nilnil // no pattern is no mistake
+		return func(string) bool { return true }, nil
 	}
 	r, err := regexp.Compile("(?i)" + in.Grep)
 	if err != nil {
@@ -200,7 +200,7 @@ func newQuery(in logsInput) (*query, error) {
 	return &query{in: in, pattern: pattern, least: least, keep: clamp(in.Tail, 1, mostTail), last: map[string]logs.Level{}}, nil
 }
 
-func (q *query) filtered() bool { return q.pattern != nil || q.least != logs.Unknown }
+func (q *query) filtered() bool { return q.in.Grep != "" || q.least != logs.Unknown }
 
 func (q *query) note(s string) { q.notes = append(q.notes, s) }
 
@@ -212,7 +212,7 @@ func (q *query) take(l logs.Line) bool {
 		level = q.last[l.Stream]
 	}
 	q.last[l.Stream] = level
-	if q.pattern != nil && !q.pattern(l.Text) {
+	if !q.pattern(l.Text) {
 		return true
 	}
 	if q.least != logs.Unknown {

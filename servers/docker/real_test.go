@@ -222,7 +222,7 @@ func TestProcessesAndFilesOfRealContainer(t *testing.T) {
 		Total     int
 	}
 	text := call(t, cs, "docker_top", args{"name": "writer"}, &top)
-	wants(t, text, "1 process\n", "| PID ", "/guest write --password •••")
+	wants(t, text, "1 in all\n", "| PID ", "/guest write --password •••")
 	lacks(t, text, "not-a-real-key-000")
 	if top.Total != 1 || len(top.Processes[0]) != len(top.Titles) {
 		t.Errorf("%+v", top)

@@ -50,8 +50,8 @@ func command(args []string, limit int) string {
 }
 
 // table returns a Markdown table of at most limit characters: as many rows as
-// fit, and a line that says how many did not. It returns how many are shown.
-func table(head []string, rows [][]string, limit int) (string, int) {
+// fit, and a line that says how many did not.
+func table(head []string, rows [][]string, limit int) string {
 	const reserve = 80 // for the line about the rows left out
 	var b strings.Builder
 	line(&b, head)
@@ -63,12 +63,12 @@ func table(head []string, rows [][]string, limit int) (string, int) {
 		n := utf8.RuneCountInString(r.String())
 		if used+n > limit-reserve {
 			fmt.Fprintf(&b, "\n%d more were left out to keep the answer short.\n", len(rows)-i)
-			return b.String(), i
+			return b.String()
 		}
 		used += n
 		b.WriteString(r.String())
 	}
-	return b.String(), len(rows)
+	return b.String()
 }
 
 func line(b *strings.Builder, cells []string) {

@@ -67,9 +67,8 @@ func top(ctx context.Context, e *engine, in nameInput) (string, topOutput, error
 		}
 		out.Processes = append(out.Processes, row)
 	}
-	head := fmt.Sprintf("## Processes of %s\n\n%s\n\n", in.Name, plural(out.Total, "process")+"")
-	head = strings.ReplaceAll(head, "processs", "processes")
-	body, _ := table(out.Titles, out.Processes, topChars-len(head))
+	head := fmt.Sprintf("## Processes of %s\n\n%d in all\n\n", in.Name, out.Total)
+	body := table(out.Titles, out.Processes, topChars-len(head))
 	return head + body, out, nil
 }
 
@@ -154,7 +153,7 @@ func diff(ctx context.Context, e *engine, in diffInput) (string, diffOutput, err
 		case container.ChangeDelete:
 			kind = "deleted"
 			out.Deleted++
-		default:
+		case container.ChangeModify:
 			out.Changed++
 		}
 		if len(out.Changes) < diffMost {
@@ -166,7 +165,7 @@ func diff(ctx context.Context, e *engine, in diffInput) (string, diffOutput, err
 		return fmt.Sprintf("Nothing in %s differs from its image%s.", in.Name, where(below)), out, nil
 	}
 	head := fmt.Sprintf("## Changed files of %s\n\n%d added, %d changed, %d deleted%s\n\n", in.Name, out.Added, out.Changed, out.Deleted, where(below))
-	body, _ := table([]string{"", "path"}, rows, diffChars-len(head))
+	body := table([]string{"", "path"}, rows, diffChars-len(head))
 	return head + body, out, nil
 }
 

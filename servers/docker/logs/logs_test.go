@@ -35,8 +35,11 @@ func TestFrames(t *testing.T) {
 	const stamp = "2026-01-02T03:04:05.000006Z "
 	in := frame(1, stamp+"one\n"+stamp+"tw") + frame(2, stamp+"err\r\n") + frame(1, "o\n") + frame(1, "") + frame(0, stamp+"echo\n") + frame(2, stamp+"no end")
 	want := []logs.Line{
-		{Time: at, Stream: logs.Stdout, Text: "one"}, {Time: at, Stream: logs.Stderr, Text: "err"}, {Time: at, Stream: logs.Stdout, Text: "two"},
-		{Time: at, Stream: logs.Stdout, Text: "echo"}, {Time: at, Stream: logs.Stderr, Text: "no end"},
+		{Time: at, Stream: logs.Stdout, Text: "one"},
+		{Time: at, Stream: logs.Stderr, Text: "err"},
+		{Time: at, Stream: logs.Stdout, Text: "two"},
+		{Time: at, Stream: logs.Stdout, Text: "echo"},
+		{Time: at, Stream: logs.Stderr, Text: "no end"},
 	}
 	for name, r := range map[string]io.Reader{"at once": strings.NewReader(in), "in bytes": iotest.OneByteReader(strings.NewReader(in))} {
 		got, err := all(r, false)
