@@ -193,8 +193,8 @@ func (b block) pieces(most int) []string {
 	return []string{b.text}
 }
 
-// atLines cuts a text between lines into pieces of at most most characters, or a
-// line.
+// atLines cuts a text between lines into pieces of so many characters at most, or of
+// one line.
 func atLines(text string, most int) []string {
 	var pieces []string
 	var piece strings.Builder

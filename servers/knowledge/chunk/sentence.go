@@ -14,7 +14,7 @@ func sentences(text string, most int) []string {
 	start, length := 0, 0 // of the piece
 	space := -1           // behind the last white space of the piece
 	spaceAt := 0          // the length there
-	misses := 0 // marks that open nothing: looking for their ends costs time
+	misses := 0           // marks that open nothing: looking for their ends costs time
 	cut := func(at int) {
 		if at > start {
 			pieces = append(pieces, text[start:at])

@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 )
 
@@ -61,20 +62,16 @@ func (x *Index) crowded(ctx context.Context) ([]int64, error) {
 
 // joinSegments makes one segment of several, without the sections that are gone.
 func joinSegments(ctx context.Context, tx *sql.Tx, segments []int64) error {
-	// The numbers of segments are ours, not those of a caller.
-	in := ""
-	for i, id := range segments {
-		if i > 0 {
-			in += ","
-		}
-		in += fmt.Sprint(id)
+	in, err := json.Marshal(segments)
+	if err != nil {
+		return err
 	}
 	alive, err := load(ctx, tx)
 	if err != nil {
 		return err
 	}
 	var sections int
-	if err := tx.QueryRowContext(ctx, `SELECT COALESCE(SUM(sections), 0) FROM segments WHERE id IN (`+in+`)`).Scan(&sections); err != nil {
+	if err := tx.QueryRowContext(ctx, `SELECT COALESCE(SUM(sections), 0) FROM segments WHERE id IN (SELECT value FROM json_each(?))`, string(in)).Scan(&sections); err != nil {
 		return err
 	}
 	joined, err := newSegment(ctx, tx, sections)
@@ -83,7 +80,7 @@ func joinSegments(ctx context.Context, tx *sql.Tx, segments []int64) error {
 	}
 	seen := make(map[int64]bool)
 	for last := ""; ; {
-		lists, more, err := listsAfter(ctx, tx, in, last)
+		lists, more, err := listsAfter(ctx, tx, string(in), last)
 		if err != nil {
 			return err
 		}
@@ -97,8 +94,11 @@ func joinSegments(ctx context.Context, tx *sql.Tx, segments []int64) error {
 			break
 		}
 	}
-	for _, q := range []string{`DELETE FROM terms WHERE segment IN (` + in + `)`, `DELETE FROM segments WHERE id IN (` + in + `)`} {
-		if _, err := tx.ExecContext(ctx, q); err != nil {
+	for _, q := range []string{
+		`DELETE FROM terms WHERE segment IN (SELECT value FROM json_each(?))`,
+		`DELETE FROM segments WHERE id IN (SELECT value FROM json_each(?))`,
+	} {
+		if _, err := tx.ExecContext(ctx, q, string(in)); err != nil {
 			return err
 		}
 	}
@@ -115,7 +115,8 @@ type list struct {
 // listsAfter returns the lists of some terms behind last, and whether there are more.
 func listsAfter(ctx context.Context, tx *sql.Tx, in, last string) (lists []list, more bool, err error) {
 	const most = 5000
-	rows, err := tx.QueryContext(ctx, `SELECT term, postings FROM terms WHERE term > ? AND segment IN (`+in+`) ORDER BY term, segment LIMIT ?`, last, most)
+	rows, err := tx.QueryContext(ctx, `SELECT term, postings FROM terms
+		WHERE term > ? AND segment IN (SELECT value FROM json_each(?)) ORDER BY term, segment LIMIT ?`, last, in, most)
 	if err != nil {
 		return nil, false, err
 	}

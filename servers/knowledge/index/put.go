@@ -88,21 +88,11 @@ func (x *Index) Remove(ctx context.Context, paths []string) error {
 // stay until their segments are joined.
 func remove(ctx context.Context, tx *sql.Tx, paths []string) (gone []int64, err error) {
 	for _, path := range paths {
-		rows, err := tx.QueryContext(ctx, `SELECT s.id FROM sections s JOIN documents d ON s.document = d.id WHERE d.path = ?`, path)
+		ids, err := sectionsOf(ctx, tx, path)
 		if err != nil {
 			return nil, err
 		}
-		for rows.Next() {
-			var id int64
-			if err := rows.Scan(&id); err != nil {
-				_ = rows.Close()
-				return nil, err
-			}
-			gone = append(gone, id)
-		}
-		if err := rows.Err(); err != nil {
-			return nil, err
-		}
+		gone = append(gone, ids...)
 		for _, q := range []string{
 			`DELETE FROM vectors WHERE section IN (SELECT s.id FROM sections s JOIN documents d ON s.document = d.id WHERE d.path = ?)`,
 			`DELETE FROM sections WHERE document = (SELECT id FROM documents WHERE path = ?)`,
@@ -114,6 +104,22 @@ func remove(ctx context.Context, tx *sql.Tx, paths []string) (gone []int64, err 
 		}
 	}
 	return gone, nil
+}
+
+func sectionsOf(ctx context.Context, tx *sql.Tx, path string) (ids []int64, err error) {
+	rows, err := tx.QueryContext(ctx, `SELECT s.id FROM sections s JOIN documents d ON s.document = d.id WHERE d.path = ?`, path)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
 }
 
 // builder writes documents and gathers the terms of their sections.
@@ -160,7 +166,7 @@ func (b *builder) add(ctx context.Context, d Document, counted []map[string]uint
 		b.added = append(b.added, struct {
 			section, document int64
 			length            int32
-		}{section, document, int32(min(length, 1<<30))}) //nolint:gosec // bounded
+		}{section, document, int32(min(length, 1<<30))})
 	}
 	return nil
 }
@@ -227,7 +233,7 @@ func encode(postings []posting) []byte {
 	b := make([]byte, 0, 3*len(postings))
 	last := int64(0)
 	for _, p := range postings {
-		b = binary.AppendUvarint(b, uint64(p.section-last)) //nolint:gosec // they ascend
+		b = binary.AppendUvarint(b, uint64(p.section-last))
 		b = binary.AppendUvarint(b, p.weight)
 		last = p.section
 	}
@@ -247,7 +253,7 @@ func decode(b []byte, visit func(section int64, weight uint64)) {
 			return
 		}
 		b = b[n+m:]
-		section += int64(delta) //nolint:gosec // as it was written
+		section += int64(delta)
 		if section < 0 {
 			return
 		}

@@ -44,7 +44,7 @@ func Quantize(v []float32) []int8 {
 func (x *Index) UseModel(ctx context.Context, model string) error {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(model)) // it cannot fail
-	name := int64(h.Sum64())      //nolint:gosec // any number names it
+	name := int64(h.Sum64())
 	return x.update(ctx, func(tx *sql.Tx) (func(*state), error) {
 		var now int64
 		err := tx.QueryRowContext(ctx, `SELECT COALESCE(MAX(value), 0) FROM meta WHERE key = 'model'`).Scan(&now)
@@ -124,7 +124,7 @@ func loadVectors(ctx context.Context, tx *sql.Tx) ([]vector, error) {
 		}
 		v := vector{section, make([]int8, len(b))}
 		for i, c := range b {
-			v.numbers[i] = int8(c) //nolint:gosec // as it was written
+			v.numbers[i] = int8(c)
 		}
 		vectors = append(vectors, v)
 	}
@@ -134,7 +134,7 @@ func loadVectors(ctx context.Context, tx *sql.Tx) ([]vector, error) {
 func asBytes(v []int8) []byte {
 	b := make([]byte, len(v))
 	for i, n := range v {
-		b[i] = byte(n) //nolint:gosec // two's complement, as it is read
+		b[i] = byte(n)
 	}
 	return b
 }

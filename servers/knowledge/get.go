@@ -1,0 +1,167 @@
+package knowledge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/servers/knowledge/index"
+	"github.com/tenon-mcp/tenon/servers/knowledge/library"
+)
+
+// maxPath is the longest path of a document that is looked for, in bytes.
+const maxPath = 1000
+
+type getInput struct {
+	Path     string `json:"path" jsonschema:"path of the document, as search_knowledge_base and kb_list_documents give it"`
+	Chapter  string `json:"chapter,omitempty" jsonschema:"return only the sections whose headings contain this"`
+	Offset   int    `json:"offset,omitempty" jsonschema:"how many characters to leave out first"`
+	MaxChars int    `json:"max_chars,omitempty" jsonschema:"how many characters to return, 1 to 20000"`
+}
+
+type getOutput struct {
+	Path     string   `json:"path" jsonschema:"path of the document"`
+	Title    string   `json:"title" jsonschema:"what the document is called"`
+	Text     string   `json:"text" jsonschema:"Markdown"`
+	Chars    int      `json:"chars" jsonschema:"length of the document, or of the sections that were asked for"`
+	Next     int      `json:"next_offset,omitempty" jsonschema:"offset to go on from, where there is more"`
+	Chapters []string `json:"chapters,omitempty" jsonschema:"headings of the document, where it is longer than what is returned"`
+}
+
+func (s *server) addGet(srv *mcp.Server) {
+	mcp.AddTool(srv, &mcp.Tool{
+		Name:        "kb_get_document",
+		Description: "Returns a document of the knowledge base as Markdown, or one chapter of it. A long one comes in parts, the first with the list of its chapters.",
+		InputSchema: schemaOf[getInput](map[string]any{"offset": 0, "max_chars": 20_000}),
+		Annotations: annotations("Document of the knowledge base", true),
+	}, func(ctx context.Context, _ *mcp.CallToolRequest, in getInput) (*mcp.CallToolResult, getOutput, error) {
+		out, err := s.get(ctx, in)
+		if err != nil {
+			return nil, getOutput{}, err
+		}
+		return text(out.markdown()), out, nil
+	})
+}
+
+func (s *server) get(ctx context.Context, in getInput) (getOutput, error) {
+	most := 20_000
+	if in.MaxChars != 0 {
+		most = min(max(in.MaxChars, 1), 20_000)
+	}
+	name := strings.TrimSpace(in.Path)
+	if name == "" || len(name) > maxPath || in.Offset < 0 {
+		return getOutput{}, fmt.Errorf("path must name a document in at most %d bytes, and offset must not be below 0", maxPath)
+	}
+	release, err := s.use(ctx)
+	if err != nil {
+		return getOutput{}, err
+	}
+	defer release()
+	if err := s.lib.Await(ctx, s.patience, nobody); err != nil {
+		return getOutput{}, err
+	}
+	e, err := s.lib.Index().Document(ctx, name)
+	if errors.Is(err, index.ErrNone) {
+		return getOutput{}, s.none(ctx, name)
+	}
+	if err != nil {
+		return getOutput{}, err
+	}
+	out := getOutput{Path: e.Path, Title: e.Title}
+	var whole strings.Builder
+	for _, section := range e.Sections {
+		if in.Chapter == "" || strings.Contains(strings.ToLower(section.Heading), strings.ToLower(in.Chapter)) {
+			whole.WriteString(section.Text)
+		}
+		if n := len(out.Chapters); section.Heading != "" && n < 200 && !slices.Contains(out.Chapters, section.Heading) {
+			out.Chapters = append(out.Chapters, section.Heading)
+		}
+	}
+	if in.Chapter != "" && whole.Len() == 0 {
+		return getOutput{}, fmt.Errorf("%s has no chapter %q. It has: %s", e.Path, cut(in.Chapter, 100), cut(strings.Join(out.Chapters, "; "), 2000))
+	}
+	body := []rune(readable(whole.String()))
+	out.Chars = len(body)
+	if in.Offset > out.Chars {
+		return getOutput{}, fmt.Errorf("offset %d is beyond the end: %s has %d characters", in.Offset, e.Path, out.Chars)
+	}
+	body = body[in.Offset:]
+	if len(body) > most {
+		body, out.Next = body[:most], in.Offset+most
+	}
+	out.Text = string(body)
+	if out.Chars <= most || in.Offset > 0 || in.Chapter != "" {
+		out.Chapters = nil
+	}
+	if e.Problem != "" && out.Chars == 0 {
+		return getOutput{}, fmt.Errorf("%s cannot be read: %s", e.Path, cut(e.Problem, 300))
+	}
+	return out, nil
+}
+
+// none is the error of a document that is not there, with those that are named alike.
+func (s *server) none(ctx context.Context, name string) error {
+	entries, err := s.lib.Index().Entries(ctx)
+	if err != nil {
+		return err
+	}
+	want := strings.ToLower(path.Base(name))
+	var near []string
+	for _, e := range entries {
+		p := strings.ToLower(e.Path)
+		if strings.Contains(p, want) || strings.Contains(want, strings.TrimSuffix(path.Base(p), path.Ext(p))) {
+			near = append(near, e.Path)
+		}
+	}
+	slices.SortStableFunc(near, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+	if near = near[:min(len(near), 5)]; len(near) > 0 {
+		return fmt.Errorf("the knowledge base has no document %q. Did you mean %s?", cut(name, 100), strings.Join(near, ", "))
+	}
+	return fmt.Errorf("the knowledge base has no document %q: kb_list_documents lists those that there are", cut(name, 100))
+}
+
+func (o getOutput) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Document %s (%d characters)\n\n", o.Path, o.Chars)
+	if len(o.Chapters) > 0 {
+		b.WriteString("Chapters: " + cut(strings.Join(o.Chapters, "; "), 2000) + "\n\n")
+	}
+	b.WriteString(o.Text)
+	if o.Next > 0 {
+		fmt.Fprintf(&b, "\n\n… (%d more characters: go on with offset %d)", o.Chars-o.Next, o.Next)
+	}
+	return b.String()
+}
+
+// nobody is told of progress.
+func nobody(library.Status) {}
+
+// readable frees a text of a document of what is no text for a reader.
+func readable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || r >= ' ' && r != utf8.RuneError && (r < 0x7f || r > 0x9f) {
+			return r
+		}
+		return -1
+	}, s)
+}
+
+// cut shortens s to at most n characters.
+func cut(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:max(n-1, 0)]) + "…"
+}
+
+// cell returns a text for a table.
+func cell(s string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(s)
+}

@@ -1,0 +1,136 @@
+package knowledge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/egress"
+	"github.com/tenon-mcp/tenon/servers/knowledge/index"
+	"github.com/tenon-mcp/tenon/servers/knowledge/library"
+)
+
+type listInput struct {
+	In     string `json:"in,omitempty" jsonschema:"list only documents whose path matches this pattern, such as runbooks/* or *.pdf, or begins with this folder"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"how many to list, 1 to 200"`
+	Offset int    `json:"offset,omitempty" jsonschema:"how many to leave out first, to go on from an earlier list"`
+}
+
+type listOutput struct {
+	Total     int            `json:"total" jsonschema:"documents that match"`
+	Documents []listed       `json:"documents" jsonschema:"in the order of their paths"`
+	Next      int            `json:"next_offset,omitempty" jsonschema:"offset to go on from"`
+	Indexing  *library.State `json:"indexing,omitempty" jsonschema:"set while documents are still being read"`
+	Notes     []string       `json:"notes,omitempty" jsonschema:"what could not be read"`
+}
+
+type listed struct {
+	Path     string `json:"path"`
+	Title    string `json:"title"`
+	Kind     string `json:"kind"`
+	Chars    int    `json:"chars" jsonschema:"length of its text"`
+	Sections int    `json:"sections"`
+	Modified string `json:"modified" jsonschema:"UTC, ISO 8601"`
+	Problem  string `json:"problem,omitempty" jsonschema:"why it cannot be searched"`
+}
+
+func (s *server) addList(srv *mcp.Server) {
+	mcp.AddTool(srv, &mcp.Tool{
+		Name:        "kb_list_documents",
+		Description: "Lists the documents of the knowledge base with title, kind and length, and those that could not be read with the reason.",
+		InputSchema: schemaOf[listInput](map[string]any{"limit": 50, "offset": 0}),
+		Annotations: annotations("Documents of the knowledge base", true),
+	}, func(ctx context.Context, req *mcp.CallToolRequest, in listInput) (*mcp.CallToolResult, listOutput, error) {
+		out, err := s.list(ctx, req, in)
+		if err != nil {
+			return nil, listOutput{}, err
+		}
+		return text(out.markdown()), out, nil
+	})
+}
+
+func (s *server) list(ctx context.Context, req *mcp.CallToolRequest, in listInput) (listOutput, error) {
+	limit := 50
+	if in.Limit != 0 {
+		limit = min(max(in.Limit, 1), 200)
+	}
+	if in.Offset < 0 {
+		return listOutput{}, errors.New("offset is below 0")
+	}
+	matches := func(string) bool { return true }
+	if p := strings.TrimSpace(in.In); p != "" {
+		var err error
+		if matches, err = matcher(p); err != nil {
+			return listOutput{}, err
+		}
+	}
+	release, err := s.use(ctx)
+	if err != nil {
+		return listOutput{}, err
+	}
+	defer release()
+	if err := s.lib.Await(ctx, s.patience, progress(ctx, req)); err != nil {
+		return listOutput{}, err
+	}
+	entries, err := s.lib.Index().Entries(ctx)
+	if err != nil {
+		return listOutput{}, err
+	}
+	out := listOutput{Documents: []listed{}}
+	for _, e := range entries {
+		if !matches(e.Path) {
+			continue
+		}
+		if out.Total++; out.Total > in.Offset && len(out.Documents) < limit {
+			out.Documents = append(out.Documents, listedOf(e))
+		}
+	}
+	if shown := in.Offset + len(out.Documents); shown < out.Total {
+		out.Next = shown
+	}
+	status := s.lib.Status()
+	out.Notes = status.Notes
+	if status.Indexing {
+		out.Indexing = &status.State
+	}
+	return out, nil
+}
+
+func listedOf(e index.Entry) listed {
+	return listed{
+		Path: e.Path, Title: egress.Plain(e.Title, 200), Kind: e.Kind, Chars: e.Chars, Sections: e.Count,
+		Modified: e.Modified.UTC().Format("2006-01-02T15:04:05Z"), Problem: egress.Plain(e.Problem, 300),
+	}
+}
+
+func (o listOutput) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d documents", o.Total)
+	if len(o.Documents) < o.Total {
+		fmt.Fprintf(&b, ", of which %d are shown", len(o.Documents))
+	}
+	b.WriteString("\n\n")
+	if len(o.Documents) > 0 {
+		b.WriteString("| path | title | kind | characters | changed |\n| --- | --- | --- | --- | --- |\n")
+	}
+	for _, d := range o.Documents {
+		title := d.Title
+		if d.Problem != "" {
+			title = "cannot be searched: " + d.Problem
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %d | %.10s |\n", cell(d.Path), cell(title), cell(d.Kind), d.Chars, d.Modified)
+	}
+	if o.Next > 0 {
+		fmt.Fprintf(&b, "\nGo on with offset %d.\n", o.Next)
+	}
+	if o.Indexing != nil {
+		fmt.Fprintf(&b, "\nNote: documents are still being read (%d of %d).\n", o.Indexing.Done, o.Indexing.Total)
+	}
+	for _, n := range o.Notes {
+		b.WriteString("\nNote: " + egress.Plain(n, 300) + "\n")
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
