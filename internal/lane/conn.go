@@ -26,6 +26,7 @@ type conn struct {
 	common *http.Request // what its requests have in common
 
 	buf   []byte  // what was read and not used
+	box   *[]byte // of the pool, whose bytes are in buf; nil while the connection needs none
 	large *[]byte // of the pool, where buf is that
 	small []byte  // the connection's own, meanwhile
 	out   output  // what is to be written
@@ -34,7 +35,9 @@ type conn struct {
 	now    uint64             // state, as the connection left it
 	served bool               // a request before
 	slack  bool               // ends of lines may come before the next
+	cooled bool               // the patrol's call was heard, and did not count
 	cancel context.CancelFunc // ends the context of the request that runs
+	end    context.CancelFunc // ends that of all
 	mu     sync.Mutex         // held by the patrol while it acts
 
 	watch // of the patrol
@@ -55,31 +58,32 @@ func newConn(s *Server, rwc net.Conn) *conn {
 	if a := rwc.RemoteAddr(); a != nil {
 		common.RemoteAddr = a.String()
 	}
-	c := &conn{s: s, rwc: rwc, common: common.WithContext(ctx), buf: make([]byte, 0, readSize)}
+	c := &conn{s: s, rwc: rwc}
+	ctx, c.end = context.WithCancel(ctx)
+	c.common, c.cancel = common.WithContext(ctx), c.end
 	c.out.c = c
 	return c
 }
 
-// run serves the connection until it ends or goes to net/http.
+// run serves the connection until it ends, goes to net/http, or rests.
 func (c *conn) run() {
-	ctx, cancel := context.WithCancel(c.common.Context())
-	c.common = c.common.WithContext(ctx)
-	c.cancel = cancel
-	own := true
+	own, rests := true, false
 	defer func() {
-		cancel()
-		if own {
-			_ = c.rwc.Close()
+		if !rests {
+			c.over(own)
 		}
-		if c.enter(closed) == watched { // a handler has ended its goroutine
-			c.endWatch()
-		}
-		c.s.forget(c)
 	}()
+	c.equip()
+	ctx := c.common.Context()
 	var fields [inlineSize]field
 	for {
 		h, v := c.next(fields[:])
 		switch {
+		case v == resting:
+			rests = true
+			c.strip()
+			c.s.tasks.Go(c.rest) // with a small stack
+			return
 		case v == odd && c.leave():
 			own = false
 			c.s.rest.take(c.rwc, c.buf)
@@ -87,6 +91,50 @@ func (c *conn) run() {
 		case v != plain || !c.serve(ctx, &h):
 			return
 		}
+	}
+}
+
+// over ends the connection, which may have another owner.
+func (c *conn) over(own bool) {
+	c.end()
+	if own {
+		_ = c.rwc.Close()
+	}
+	if c.enter(closed) == watched { // a handler has ended its goroutine
+		c.endWatch()
+	}
+	c.s.forget(c)
+}
+
+// rest waits with next to no memory until something comes.
+func (c *conn) rest() {
+	_ = c.rwc.SetReadDeadline(c.patience())
+	c.cooled = true // it has its deadline
+	if n, _ := c.rwc.Read(c.early[:]); n == 0 { // it has ended, or its time has
+		c.over(true)
+		return
+	}
+	c.equip()
+	c.buf = append(c.buf, c.early[0])
+	c.run()
+}
+
+// boxes has buffers of connections that rest.
+var boxes = sync.Pool{New: func() any { b := make([]byte, 0, readSize); return &b }}
+
+// equip gives the connection a buffer to read into.
+func (c *conn) equip() {
+	if c.box == nil {
+		c.box, _ = boxes.Get().(*[]byte)
+		c.buf = (*c.box)[:0]
+	}
+}
+
+// strip takes it away: nothing is in it.
+func (c *conn) strip() {
+	if c.large == nil {
+		boxes.Put(c.box)
+		c.box, c.buf, c.out.b = nil, nil, nil
 	}
 }
 
@@ -106,7 +154,12 @@ func (c *conn) next(fields []field) (h head, v verdict) {
 			}
 		}
 		if !c.read(begun) {
-			return h, c.over(begun)
+			if !begun && len(c.buf) > 0 && !c.cooled && cold.in(c.state.Load()) {
+				c.cooled = true // a few bytes are there, of whatever it will be
+				_ = c.rwc.SetReadDeadline(c.patience())
+				continue
+			}
+			return h, c.missed(begun)
 		}
 	}
 	if v == plain && c.s.closing.Load() {
@@ -114,7 +167,7 @@ func (c *conn) next(fields []field) (h head, v verdict) {
 	}
 	for v == plain && len(c.buf) < h.size+h.length {
 		if !c.read(true) {
-			return h, c.over(true)
+			return h, c.missed(true)
 		}
 	}
 	return h, v
@@ -160,10 +213,13 @@ func (c *conn) skip() {
 	}
 }
 
-// over says what becomes of a connection whose read has failed: where a part of a
+// missed says what becomes of a connection whose read has failed: where a part of a
 // request is there, net/http knows.
-func (c *conn) over(begun bool) verdict {
-	if !begun || len(c.buf) == 0 {
+func (c *conn) missed(begun bool) verdict {
+	switch {
+	case len(c.buf) == 0 && cold.in(c.state.Load()):
+		return resting // or it has ended, which is found out then
+	case !begun || len(c.buf) == 0:
 		return partial
 	}
 	return odd
@@ -178,6 +234,7 @@ func (c *conn) begun(p phase) bool {
 	case cold, slow: // what was slow has come just now
 		_ = c.rwc.SetReadDeadline(time.Time{})
 		c.s.watch(c)
+		c.cooled = false
 	}
 	return true
 }
@@ -241,6 +298,11 @@ func (c *conn) serve(conn context.Context, h *head) bool {
 	x := &exchange{response: response{c: c, length: -1}}
 	r := x.request(c.common.WithContext(ctx), h)
 	x.body.rest = c.buf[h.size:size]
+	bare := h.method == http.MethodGet && h.length == 0 && len(c.buf) == size && c.large == nil
+	if bare { // a stream can take long, and needs no buffer
+		boxes.Put(c.box)
+		c.box, c.buf = nil, nil
+	}
 	done := c.handle(&x.response, r)
 	cancel()
 	x.body.end()
@@ -249,12 +311,15 @@ func (c *conn) serve(conn context.Context, h *head) bool {
 		return false
 	}
 	keep := x.finish()
+	c.equip()
 	if c.enter(idle) == watched {
 		c.endWatch()
 		c.s.watch(c)
 	}
 	c.slack = h.method == http.MethodPost
-	c.use(size)
+	if !bare {
+		c.use(size)
+	}
 	return keep && !c.s.closing.Load()
 }
 

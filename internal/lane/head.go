@@ -23,6 +23,7 @@ const (
 	partial verdict = iota // not a whole head yet
 	plain                  // a whole head that the lane may serve
 	odd                    // something else, right or wrong: not for the lane
+	resting                // nothing, and nothing has come for a while
 )
 
 // A head is the head of a plain request. Its texts are parts of one string.

@@ -19,7 +19,7 @@ const (
 
 	// What the patrol makes of it.
 	watched // of serving: somebody reads the connection, and cancels if it ends
-	cold    // of idle: the connection has a deadline, and the patrol forgets it
+	cold    // of idle: the read was ended, for the connection to rest, and the patrol forgets it
 	slow    // of reading: the read was ended, for net/http to go on
 	closed  // of idle: the server stops
 
@@ -90,7 +90,7 @@ func (c *conn) look() bool {
 	case reading.in(state) && c.rounds >= partsTime:
 		return !c.mark(state, slow, func() { _ = c.rwc.SetReadDeadline(past) })
 	case idle.in(state) && c.rounds >= idleFor:
-		return !c.mark(state, cold, func() { _ = c.rwc.SetReadDeadline(c.patience()) })
+		return !c.mark(state, cold, func() { _ = c.rwc.SetReadDeadline(past) })
 	}
 	return !closed.in(state)
 }
