@@ -73,12 +73,11 @@ func New(o Options) (*mcp.Server, error) {
 
 func newServer(o Options) (*server, error) {
 	s := &server{patience: 10 * time.Second}
-	var err error
-	s.embedder, err = model("embeddings_url", o.EmbeddingsURL, o.EmbeddingsModel, cmp.Or(o.EmbeddingsKey, os.Getenv("KNOWLEDGE_EMBEDDINGS_KEY")), o.CAFile)
+	err := setModel(&s.embedder, "embeddings_url", o.EmbeddingsURL, o.EmbeddingsModel, cmp.Or(o.EmbeddingsKey, os.Getenv("KNOWLEDGE_EMBEDDINGS_KEY")), o.CAFile)
 	if err != nil {
 		return nil, err
 	}
-	if s.reranker, err = model("rerank_url", o.RerankURL, o.RerankModel, cmp.Or(o.RerankKey, os.Getenv("KNOWLEDGE_RERANK_KEY")), o.CAFile); err != nil {
+	if err = setModel(&s.reranker, "rerank_url", o.RerankURL, o.RerankModel, cmp.Or(o.RerankKey, os.Getenv("KNOWLEDGE_RERANK_KEY")), o.CAFile); err != nil {
 		return nil, err
 	}
 	if o.MaxFileMB < 0 || o.MaxFileMB > 1024 {
@@ -106,20 +105,21 @@ func newServer(o Options) (*server, error) {
 	return s, nil
 }
 
-// model returns the model behind an option, or nil where that is not set.
-func model(option, base, name, key, ca string) (*meaning.Model, error) {
+// setModel sets the model behind an option, where that is set.
+func setModel(m **meaning.Model, option, base, name, key, ca string) error {
 	if base == "" {
-		return nil, nil //nolint:nilnil // none is a model too
+		return nil
 	}
 	out, err := egress.New(egress.Options{Server: "knowledge", CAFile: ca})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	client, err := out.Service(base)
 	if err != nil {
-		return nil, fmt.Errorf("option %s: %w", option, err)
+		return fmt.Errorf("option %s: %w", option, err)
 	}
-	return &meaning.Model{Client: client, BaseURL: base, Name: name, Key: key}, nil
+	*m = &meaning.Model{Client: client, BaseURL: base, Name: name, Key: key}
+	return nil
 }
 
 func (s *server) mcp() *mcp.Server {

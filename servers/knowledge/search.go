@@ -124,11 +124,11 @@ func progress(ctx context.Context, req *mcp.CallToolRequest) func(library.Status
 	}
 }
 
-// among returns which documents a pattern allows; nil allows all.
+// among returns which documents a pattern allows.
 func (s *server) among(ctx context.Context, pattern string) (func(int64) bool, error) {
 	pattern = strings.TrimSpace(pattern)
 	if pattern == "" {
-		return nil, nil //nolint:nilnil // all are allowed
+		return func(int64) bool { return true }, nil
 	}
 	matches, err := matcher(pattern)
 	if err != nil {

@@ -6,9 +6,6 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
-
-	"github.com/tenon-mcp/tenon/servers/knowledge/chunk"
-	"github.com/tenon-mcp/tenon/servers/knowledge/index"
 )
 
 const (
@@ -52,7 +49,7 @@ func (l *Library) keepUp(ctx context.Context, r *run) {
 		}
 		l.watch(watcher, dirs)
 		if l.o.Embedder != nil {
-			l.embed(ctx, r)
+			(&embedder{l.o.Embedder, r.index, &l.status}).all(ctx)
 		}
 		if !await(ctx, watcher, r.look) {
 			return
@@ -60,10 +57,7 @@ func (l *Library) keepUp(ctx context.Context, r *run) {
 	}
 }
 
-const (
-	scanFailed  = "the folders cannot be indexed: "
-	embedFailed = "sections are not found by their meaning: "
-)
+const scanFailed = "the folders cannot be indexed: "
 
 // watch watches folders. To watch one again changes nothing.
 func (l *Library) watch(w *fsnotify.Watcher, dirs []string) {
@@ -100,78 +94,11 @@ func await(ctx context.Context, w *fsnotify.Watcher, look <-chan struct{}) bool 
 				return ctx.Err() == nil
 			}
 			next.Reset(settle)
-		case <-w.Errors: //nolint:errcheck // events were lost, for whatever reason: it is time to look
+		case _, open := <-w.Errors: // events were lost: it is time to look
+			if !open {
+				return ctx.Err() == nil
+			}
 			next.Reset(settle)
 		}
 	}
-}
-
-// Passages are what is compared by meaning.
-const (
-	passageChars   = 300
-	passageOverlap = 50
-	embedAtOnce    = 64 // texts of one request
-	pendingAtOnce  = 16 // sections
-)
-
-// embed asks for the vectors of all sections that have none. Where the model does not
-// answer, the rest waits for the next look.
-func (l *Library) embed(ctx context.Context, r *run) {
-	defer l.status.set(func(s *Status) { s.Meanings = 0 })
-	for ctx.Err() == nil {
-		pending, err := r.index.Pending(ctx, 10_000)
-		if err != nil || len(pending) == 0 {
-			return
-		}
-		l.status.set(func(s *Status) { s.Meanings = len(pending) })
-		for len(pending) > 0 {
-			n := min(len(pending), pendingAtOnce)
-			if err := l.embedSome(ctx, r, pending[:n]); err != nil {
-				if ctx.Err() == nil {
-					l.status.unnote(embedFailed)
-					l.status.note(embedFailed + err.Error())
-				}
-				return
-			}
-			pending = pending[n:]
-			l.status.set(func(s *Status) { s.Meanings = len(pending) })
-		}
-		l.status.unnote(embedFailed)
-	}
-}
-
-func (l *Library) embedSome(ctx context.Context, r *run, sections []index.Found) error {
-	bySection := make(map[int64][][]int8, len(sections))
-	var texts []string
-	var of []int64
-	for _, s := range sections {
-		bySection[s.ID] = nil
-		for _, p := range chunk.Passages(s.Text, passageChars, passageOverlap) {
-			texts, of = append(texts, s.Heading+"\n"+clipBytes(p, 8000)), append(of, s.ID)
-		}
-	}
-	for len(texts) > 0 {
-		n := min(len(texts), embedAtOnce)
-		vectors, err := l.o.Embedder.Embed(ctx, texts[:n])
-		if err != nil {
-			return err
-		}
-		for i, v := range vectors {
-			if q := index.Quantize(v); q != nil {
-				bySection[of[i]] = append(bySection[of[i]], q)
-			}
-		}
-		texts, of = texts[n:], of[n:]
-	}
-	return r.index.PutVectors(ctx, bySection)
-}
-
-func clipBytes(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && s[most]&0xc0 == 0x80 {
-		most--
-	}
-	return s[:most]
 }

@@ -46,10 +46,16 @@ type found struct {
 	notes    []string
 }
 
+// A walker looks at folders.
+type walker struct {
+	o     Options
+	roots []root
+}
+
 // walk looks at the folders.
-func (l *Library) walk(ctx context.Context) (found, error) {
+func (w *walker) walk(ctx context.Context) (found, error) {
 	f := found{complete: make(map[string]bool)}
-	for _, r := range l.roots {
+	for _, r := range w.roots {
 		f.complete[r.name] = true
 		err := filepath.WalkDir(r.dir, func(p string, d fs.DirEntry, err error) error {
 			switch {
@@ -62,7 +68,7 @@ func (l *Library) walk(ctx context.Context) (found, error) {
 				f.notes = append(f.notes, fmt.Sprintf("%s cannot be read: %s", p, reason(err)))
 				return nil
 			}
-			return l.visit(&f, r, p, d)
+			return w.visit(&f, r, p, d)
 		})
 		if err != nil {
 			return f, err
@@ -72,9 +78,9 @@ func (l *Library) walk(ctx context.Context) (found, error) {
 }
 
 // visit takes one entry of a folder.
-func (l *Library) visit(f *found, r root, p string, d fs.DirEntry) error {
+func (w *walker) visit(f *found, r root, p string, d fs.DirEntry) error {
 	switch {
-	case p != r.dir && l.excluded(d.Name()):
+	case p != r.dir && w.excluded(d.Name()):
 		if d.IsDir() {
 			return filepath.SkipDir
 		}
@@ -84,18 +90,18 @@ func (l *Library) visit(f *found, r root, p string, d fs.DirEntry) error {
 		f.tooMany = true
 		return filepath.SkipAll
 	default:
-		if one, ok := l.file(r, p, d); ok {
+		if one, ok := w.file(r, p, d); ok {
 			f.files = append(f.files, one)
 		}
 	}
 	return nil
 }
 
-func (l *Library) excluded(name string) bool {
+func (w *walker) excluded(name string) bool {
 	if strings.HasPrefix(name, ".") || name == "node_modules" || strings.HasPrefix(name, "~$") {
 		return true
 	}
-	return slices.ContainsFunc(l.o.Exclude, func(pattern string) bool {
+	return slices.ContainsFunc(w.o.Exclude, func(pattern string) bool {
 		hit, _ := filepath.Match(pattern, name)
 		return hit
 	})
@@ -103,9 +109,9 @@ func (l *Library) excluded(name string) bool {
 
 // file returns what is known of an entry, if it may be a document. A link counts as
 // the file that it leads to, unless that lies elsewhere.
-func (l *Library) file(r root, p string, d fs.DirEntry) (file, bool) {
+func (w *walker) file(r root, p string, d fs.DirEntry) (file, bool) {
 	end := strings.ToLower(filepath.Ext(d.Name()))
-	if !slices.Contains(types, end) && !slices.Contains(l.o.Types, end) {
+	if !slices.Contains(types, end) && !slices.Contains(w.o.Types, end) {
 		return file{}, false
 	}
 	rel, err := filepath.Rel(r.dir, p)
@@ -114,7 +120,7 @@ func (l *Library) file(r root, p string, d fs.DirEntry) (file, bool) {
 	}
 	info, err := d.Info()
 	if err == nil && d.Type()&fs.ModeSymlink != 0 {
-		info, err = l.inside(r, rel)
+		info, err = w.inside(r, rel)
 	}
 	if err != nil || !info.Mode().IsRegular() {
 		return file{}, false
@@ -123,7 +129,7 @@ func (l *Library) file(r root, p string, d fs.DirEntry) (file, bool) {
 	return file{r, rel, path.Join(r.name, rel), info.Size(), info.ModTime()}, true
 }
 
-func (l *Library) inside(r root, rel string) (fs.FileInfo, error) {
+func (w *walker) inside(r root, rel string) (fs.FileInfo, error) {
 	dir, err := os.OpenRoot(r.dir)
 	if err != nil {
 		return nil, err
@@ -134,7 +140,7 @@ func (l *Library) inside(r root, rel string) (fs.FileInfo, error) {
 
 // scan brings the index up to the folders.
 func (l *Library) scan(ctx context.Context, r *run) ([]string, error) {
-	f, err := l.walk(ctx)
+	f, err := (&walker{l.o, l.roots}).walk(ctx)
 	if err != nil {
 		return nil, err
 	}
