@@ -126,7 +126,7 @@ func inputSchema(t *testing.T, tl *mcp.Tool) *jsonschema.Schema {
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
 // TestReadmeExamples runs the examples of each README. Those of a server that asks
-// another one, that reach out into the network, or that name a directory that this
+// another one, that reach out into the network, or that name a directory or a service that this
 // machine may not have, are only held to the schema of their tool.
 func TestReadmeExamples(t *testing.T) {
 	example := regexp.MustCompile(`(?m)^tenon call (\S+) (\S+)(?: --args '(.*)')?$`)
@@ -152,7 +152,7 @@ func TestReadmeExamples(t *testing.T) {
 			if arguments == "" {
 				arguments = "{}"
 			}
-			if !s.Keyless || s.Meta[name].SideEffect == "network" || strings.Contains(arguments, `"root"`) {
+			if !s.Keyless || s.Meta[name].SideEffect == "network" || strings.Contains(arguments, `"root"`) || name == "get_service_status" {
 				checkArguments(t, tl, arguments)
 				continue
 			}

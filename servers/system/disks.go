@@ -9,7 +9,7 @@ import (
 	"github.com/shirou/gopsutil/v4/disk"
 )
 
-var diskHead = []string{"device", "mount", "fs", "used", "free", "total", "%"}
+var diskHead = []string{"device", "mount", "fs", "used", "free", "total", "%", "inodes %"}
 
 func diskUsage(ctx context.Context, _ noInput) (string, error) {
 	rows, err := diskRows(ctx)
@@ -39,9 +39,9 @@ func diskRows(ctx context.Context) ([][]string, error) {
 		if err != nil || u.Total == 0 {
 			continue // gone, or not for this user
 		}
-		found = append(found, used{u.UsedPercent, []string{
+		found = append(found, used{max(u.UsedPercent, u.InodesUsedPercent), []string{
 			plain(p.Device, 40), plain(p.Mountpoint, 60), plain(p.Fstype, 16),
-			gb(u.Used), gb(u.Free), gb(u.Total), fmt.Sprintf("%.1f", u.UsedPercent),
+			gb(u.Used), gb(u.Free), gb(u.Total), fmt.Sprintf("%.1f", u.UsedPercent), inodes(u),
 		}})
 	}
 	slices.SortStableFunc(found, func(a, b used) int {
@@ -58,6 +58,15 @@ func diskRows(ctx context.Context) ([][]string, error) {
 		rows = append(rows, f.row)
 	}
 	return rows, nil
+}
+
+// inodes returns which share of the files that a file system has room for exist. A
+// disk is full as well when that is used up.
+func inodes(u *disk.UsageStat) string {
+	if u.InodesTotal == 0 {
+		return "-" // it makes room as it needs it
+	}
+	return fmt.Sprintf("%.1f", u.InodesUsedPercent)
 }
 
 // physicalPartitions returns the mounted partitions of real devices, each device

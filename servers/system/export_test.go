@@ -1,4 +1,27 @@
 package system
 
+import (
+	"io/fs"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
 // Pressure reads pressure stall information from a directory.
 func Pressure(dir string) string { return pressure(dir) }
+
+// Limits reads the limits of control groups from a root, on a machine with so much
+// memory.
+func Limits(root fs.FS, memory uint64) string { return limitsText(readLimits(root, memory)) }
+
+// FansAndBatteries reads them from a root.
+func FansAndBatteries(root fs.FS) string { return sensorsText(sensorsOutput{fansAndBatteries(root)}) }
+
+// Hint reads a record of the kernel's log.
+func Hint(record string, started time.Time) (kind, at, text string, ok bool) {
+	h, ok := hint(record, started)
+	return h.Kind, h.Time, h.Text, ok
+}
+
+// WithManager returns a server that asks another manager of services.
+func WithManager(m manager) *mcp.Server { return (&server{services: m}).mcp() }

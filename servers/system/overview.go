@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -27,11 +28,11 @@ func addOverview(srv *mcp.Server) {
 	}, overview)
 	add(srv, spec{
 		name: "get_local_cpu_memory", title: "Processor and memory",
-		description: "Returns the processor load of this machine, in total and for each core (measured over one second), and its memory: percent, used, available and total.",
+		description: "Returns the processor load of this machine, in total and for each core (measured over one second), and its memory: percent, used, available and total. In a container with limits it says that these count.",
 	}, cpuMemory)
 	add(srv, spec{
 		name: "get_local_disk_usage", title: "Disk usage",
-		description: "Returns a table of the disk partitions of this machine: device, mount point, file system, used, free, total and percent. To find what fills one, call scan_dir_usage next.",
+		description: "Returns a table of the disk partitions of this machine: device, mount point, file system, used, free, total and percent, and the share of inodes in use (a disk without inodes is full too). To find what fills one, call scan_dir_usage next.",
 	}, diskUsage)
 }
 
@@ -85,6 +86,9 @@ func cpuMemory(ctx context.Context, _ noInput) (string, error) {
 	fmt.Fprintf(&b, "## CPU and memory\n\n- CPU: %.1f %% (over 1 s, all cores)\n", total(load))
 	fmt.Fprintf(&b, "- Memory: %.1f %%, used %s, available %s, total %s\n", memory.UsedPercent, gb(memory.Used), gb(memory.Available), gb(memory.Total))
 	b.WriteString(swapLine(ctx))
+	if l := readLimits(os.DirFS("/"), memory.Total); l.MemoryLimit > 0 || l.CPUCores > 0 {
+		b.WriteString("\n### Limits of the container\n\nThis program runs in a container; these limits count, not what the machine has.\n\n" + limitLines(l))
+	}
 	b.WriteString("\n### Cores, in %\n\n")
 	const inRow = 8
 	for i := 0; i < len(load); i += inRow {

@@ -38,6 +38,7 @@ type Options struct {
 
 type server struct {
 	scanRoots []string // absolute and free of symbolic links; none: everything
+	services  manager
 }
 
 // New returns the server. It fails where a directory of ScanRoots does not exist.
@@ -46,7 +47,11 @@ func New(o Options) (*mcp.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{scanRoots: roots}
+	s := &server{scanRoots: roots, services: newManager()}
+	return s.mcp(), nil
+}
+
+func (s *server) mcp() *mcp.Server {
 	srv := mcp.NewServer(&mcp.Implementation{Name: "tenon-system", Title: "System", Version: "1.0.0"},
 		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{}})
 	addOverview(srv)
@@ -54,8 +59,12 @@ func New(o Options) (*mcp.Server, error) {
 	addTop(srv)
 	addProcess(srv)
 	addNetwork(srv)
+	addCgroup(srv)
+	addSensors(srv)
+	addKernel(srv)
+	s.addServices(srv)
 	s.addScan(srv)
-	return srv, nil
+	return srv
 }
 
 // Meta returns what is declared of each tool, by its name.
@@ -78,6 +87,11 @@ func Meta() map[string]tool.Meta {
 		{"get_process_detail", processChars, "process detail pid threads files children command 进程 详情", private},
 		{"get_local_network_status", networkChars, "network interfaces traffic errors connections 网卡 流量 连接数", private},
 		{"list_listening_ports", portsChars, "listening ports sockets netstat ss lsof 监听 端口", private},
+		{"get_container_limits", cgroupChars, "container limits cgroup memory cpu quota throttled pids oom docker kubernetes 容器 限制 配额", nil},
+		{"get_sensors", sensorsChars, "sensors temperature fan battery heat thermal 温度 风扇 电池 传感器", nil},
+		{"get_kernel_hints", kernelChars, "kernel log dmesg oom killed out of memory i/o error segfault hang 内核 日志 内存不足", []tool.Label{tool.LabelPrivate, tool.LabelUntrusted}},
+		{"list_services", servicesChars, "services systemd units daemon failed running windows service launchd 服务 列表 状态", private},
+		{"get_service_status", serviceChars, "service status systemd unit active failed restart systemctl 服务 状态", private},
 		{"scan_dir_usage", scanChars, "directory size du disk usage folder largest 目录 大小", private},
 		{"find_large_files", largeChars, "large big files find disk space 大文件 查找", private},
 	} {
@@ -125,6 +139,19 @@ func add[In any](srv *mcp.Server, sp spec, answer func(context.Context, In) (str
 			return nil, nil, err
 		}
 		return text(s), nil, nil
+	})
+}
+
+// addData registers a tool that answers with a text for the model, and the same as
+// data.
+func addData[In, Out any](srv *mcp.Server, sp spec, answer func(context.Context, In) (string, Out, error)) {
+	mcp.AddTool(srv, definition[In](sp), func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
+		s, out, err := answer(ctx, in)
+		if err != nil {
+			var none Out
+			return nil, none, err
+		}
+		return text(s), out, nil
 	})
 }
 

@@ -40,6 +40,11 @@ func connect(t *testing.T, o system.Options) *mcp.ClientSession {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return connectTo(t, srv)
+}
+
+func connectTo(t *testing.T, srv *mcp.Server) *mcp.ClientSession {
+	t.Helper()
 	there, here := mcp.NewInMemoryTransports()
 	ss, err := srv.Connect(t.Context(), there, nil)
 	if err != nil {
@@ -94,7 +99,7 @@ func TestOverview(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustMatch(t, text, `^## System overview$`, regexp.QuoteMeta(host), `^- System: \S*`+runtime.GOOS, `\d+ logical cores`,
-		`^- CPU: \d+\.\d %`, `^- Memory: \d+\.\d % \(\d+\.\d\d GB of \d+\.\d\d GB used`, `^- Swap: `, `^\| mount \| fs \| used \| free \| total \| % \|$`)
+		`^- CPU: \d+\.\d %`, `^- Memory: \d+\.\d % \(\d+\.\d\d GB of \d+\.\d\d GB used`, `^- Swap: `, `^\| mount \| fs \| used \| free \| total \| % \| inodes % \|$`)
 }
 
 func TestCPUMemory(t *testing.T) {
@@ -111,7 +116,7 @@ func TestDiskUsage(t *testing.T) {
 	if isError {
 		t.Fatal(text)
 	}
-	mustMatch(t, text, `^\| device \| mount \| fs \| used \| free \| total \| % \|$`, `GB \| \d+\.\d \|$`)
+	mustMatch(t, text, `^\| device \| mount \| fs \| used \| free \| total \| % \| inodes % \|$`, `GB \| \d+\.\d \| (\d+\.\d|-) \|$`)
 	if m := regexp.MustCompile(`\| (proc|sysfs|tmpfs|devtmpfs|cgroup2?|squashfs) \|`).FindString(text); m != "" {
 		t.Errorf("a file system without a disk is listed: %s", m)
 	}

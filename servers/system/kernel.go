@@ -1,0 +1,101 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const kernelChars = 4000
+
+type kernelOutput struct {
+	Readable bool         `json:"readable" jsonschema:"whether this user may read the log of the kernel"`
+	OOMKills uint64       `json:"oom_kills" jsonschema:"processes that the kernel has killed for want of memory since it started"`
+	Hints    []kernelHint `json:"hints" jsonschema:"what looks like trouble, newest first, the first 40"`
+}
+
+type kernelHint struct {
+	Kind string `json:"kind" jsonschema:"out of memory, disk, file system, hang, crash, network or heat"`
+	Time string `json:"time" jsonschema:"when, ISO 8601"`
+	Text string `json:"text" jsonschema:"the line of the log"`
+}
+
+// troubles are lines of the kernel's log that somebody who looks for a fault
+// should see, by what they tell of.
+var troubles = []struct {
+	kind  string
+	match *regexp.Regexp
+}{
+	{"out of memory", regexp.MustCompile(`(?i)out of memory|oom-kill|oom_reaper|invoked oom`)},
+	{"disk", regexp.MustCompile(`(?i)i/o error|medium error|critical target error|ata\d+.*(failed|reset)|nvme.*(timeout|reset)|unrecovered read`)},
+	{"file system", regexp.MustCompile(`(?i)(ext4|xfs|btrfs).*(error|corrupt|warning)|remounting filesystem read-only|no space left`)},
+	{"hang", regexp.MustCompile(`(?i)blocked for more than|soft lockup|hard lockup|rcu.*stall|hung_task`)},
+	{"crash", regexp.MustCompile(`(?i)segfault at|general protection|kernel panic|^BUG:|oops:|call trace`)},
+	{"network", regexp.MustCompile(`(?i)link is down|nf_conntrack.*full|possible SYN flooding|neighbour.*overflow`)},
+	{"heat", regexp.MustCompile(`(?i)temperature above threshold|thermal.*(throttl|critical)|mce: .*hardware error`)},
+}
+
+func addKernel(srv *mcp.Server) {
+	addData(srv, spec{
+		name: "get_kernel_hints", title: "Kernel log hints",
+		description: "Returns lines of the Linux kernel's log that point to trouble, newest first: processes killed for want of memory, disk and file system errors, hangs, crashes, network links, heat. Says so where this user may not read that log.",
+	}, kernelHints)
+}
+
+func kernelHints(ctx context.Context, _ noInput) (string, kernelOutput, error) {
+	out := kernelOutput{Hints: []kernelHint{}, OOMKills: counter(os.DirFS("/"), "proc/vmstat", "oom_kill")}
+	records, started, err := kernelLog(ctx)
+	if ctx.Err() != nil {
+		return "", out, ctx.Err()
+	}
+	out.Readable = err == nil
+	for _, r := range records {
+		if h, ok := hint(r, started); ok {
+			out.Hints = append([]kernelHint{h}, out.Hints[:min(39, len(out.Hints))]...)
+		}
+	}
+	var b strings.Builder
+	b.WriteString("## Kernel log\n\n")
+	switch {
+	case err != nil:
+		fmt.Fprintf(&b, "It cannot be read: %s.\n", plain(err.Error(), 200))
+	case len(out.Hints) == 0:
+		fmt.Fprintf(&b, "None of its %d lines points to trouble.\n", len(records))
+	default:
+		rows := make([][]string, 0, len(out.Hints))
+		for _, h := range out.Hints {
+			rows = append(rows, []string{h.Time, h.Kind, h.Text})
+		}
+		b.WriteString(table([]string{"time", "kind", "line"}, rows, kernelChars-200))
+	}
+	fmt.Fprintf(&b, "\nKilled for want of memory since the start: %d processes.\n", out.OOMKills)
+	return b.String(), out, nil
+}
+
+// hint reads a record such as "6,1234,5678901,-;text", whose third field is the
+// time in microseconds since the kernel started.
+func hint(record string, started time.Time) (kernelHint, bool) {
+	head, text, ok := strings.Cut(record, ";")
+	fields := strings.Split(head, ",")
+	if !ok || len(fields) < 3 {
+		return kernelHint{}, false
+	}
+	text, _, _ = strings.Cut(text, "\n") // what follows are fields of the device
+	us, err := strconv.ParseInt(fields[2], 10, 64)
+	if err != nil {
+		return kernelHint{}, false
+	}
+	for _, t := range troubles {
+		if t.match.MatchString(text) {
+			at := started.Add(time.Duration(us) * time.Microsecond)
+			return kernelHint{t.kind, at.UTC().Format(time.RFC3339), plain(text, 200)}, true
+		}
+	}
+	return kernelHint{}, false
+}
