@@ -131,7 +131,7 @@ func loginAt(s *config.Server) login.Server {
 	if a == nil {
 		return out
 	}
-	out.ClientID, out.ClientSecret, out.Scopes, out.RedirectPort = a.ClientID, a.ClientSecret, a.Scopes, a.RedirectPort
+	out.ClientID, out.ClientSecret, out.ClientKey, out.Scopes, out.RedirectPort = a.ClientID, a.ClientSecret, a.ClientKey, a.Scopes, a.RedirectPort
 	out.Flow = login.Flow(a.Flow)
 	if out.Flow == "" {
 		out.Flow = login.Browser // that there is an entry says that a login is wanted

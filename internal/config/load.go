@@ -250,8 +250,12 @@ func (l *loader) checkPatterns() {
 
 // keepSecrets keeps what an entry's child or server is given.
 func (l *loader) keepSecrets(s Server) {
-	if a := s.Care.Login; a != nil && a.ClientSecret.Reveal() != "" {
-		l.hide("client_secret", a.ClientSecret.Reveal())
+	if a := s.Care.Login; a != nil {
+		for name, v := range map[string]tool.Secret{"client_secret": a.ClientSecret, "client_key": a.ClientKey} {
+			if v.Reveal() != "" {
+				l.hide(name, v.Reveal())
+			}
+		}
 	}
 	for _, values := range []map[string]tool.Secret{s.Env, s.Headers} {
 		for name, v := range values {

@@ -14,6 +14,7 @@ import (
 type Login struct {
 	ClientID     string // of a client that is registered there, or the address of its metadata document
 	ClientSecret tool.Secret
+	ClientKey    tool.Secret // its private key in PEM, in place of the secret
 	Scopes       []string
 	RedirectPort int    // on loopback; 0 is any
 	Flow         string // browser, device, paste, client_credentials; empty is browser
@@ -30,12 +31,14 @@ func (e *entry) login(o *object) {
 	e.server.Care.Login = a
 	in := newObject(n, o.ex, o.to)
 	in.text("client_id", &a.ClientID)
-	var secret string
-	if at := in.seen["client_secret"]; at != nil {
-		at.Hide()
+	for key, to := range map[string]*tool.Secret{"client_secret": &a.ClientSecret, "client_key": &a.ClientKey} {
+		var secret string
+		if at := in.seen[key]; at != nil {
+			at.Hide()
+		}
+		in.text(key, &secret)
+		*to = tool.NewSecret(secret)
 	}
-	in.text("client_secret", &secret)
-	a.ClientSecret = tool.NewSecret(secret)
 	someTexts(in, "scopes", &a.Scopes)
 	for _, s := range a.Scopes {
 		if strings.ContainsAny(s, " \"\\") {
@@ -58,8 +61,10 @@ func (e *entry) login(o *object) {
 func checkLogin(e *entry, in *object, a *Login) {
 	machine := a.Flow == "client_credentials"
 	switch {
-	case machine && (a.ClientID == "" || a.ClientSecret.Reveal() == ""):
-		in.fail(in.at("flow"), "flow client_credentials wants client_id and client_secret", "they are those of a client that is registered at the server")
+	case machine && (a.ClientID == "" || a.ClientSecret.Reveal() == "" && a.ClientKey.Reveal() == ""):
+		in.fail(in.at("flow"), "flow client_credentials wants client_id, and client_secret or client_key", "they are those of a client that is registered at the server")
+	case a.ClientKey.Reveal() != "" && (!machine || a.ClientSecret.Reveal() != ""):
+		in.fail(in.at("client_key"), "client_key goes with flow: client_credentials, and in place of client_secret", "")
 	case machine && a.PerCaller:
 		in.fail(in.at("per"), "per: caller means nothing with flow client_credentials", "its client is the same for all callers")
 	case a.ClientSecret.Reveal() != "" && a.ClientID == "":
@@ -97,6 +102,9 @@ func (a *Login) shown() map[string]any {
 	}
 	if a.ClientSecret.Reveal() != "" {
 		out["client_secret"] = a.ClientSecret
+	}
+	if a.ClientKey.Reveal() != "" {
+		out["client_key"] = a.ClientKey
 	}
 	if len(a.Scopes) > 0 {
 		out["scopes"] = a.Scopes

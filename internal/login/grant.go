@@ -73,19 +73,28 @@ func renew(ctx context.Context, c *http.Client, k *Kept, now time.Time) (*Kept, 
 
 // machine returns a login of the operator's own client.
 func machine(ctx context.Context, c *http.Client, s *Server, at *site, more []string, now time.Time) (*Kept, error) {
-	if s.ClientID == "" || s.ClientSecret.Reveal() == "" {
-		return nil, errors.New("flow client_credentials wants auth.client_id and auth.client_secret")
+	if s.ClientID == "" || s.ClientSecret.Reveal() == "" && s.ClientKey.Reveal() == "" {
+		return nil, errors.New("flow client_credentials wants auth.client_id, and auth.client_secret or auth.client_key")
 	}
 	scopes := s.Scopes
 	if len(scopes) == 0 {
 		scopes = at.scopes
 	}
 	scopes = union(scopes, more)
+	if s.ClientKey.Reveal() != "" {
+		token, err := proven(ctx, c, s, at, scopes, now)
+		return of(s, at, scopes, token, err, now)
+	}
 	cfg := clientcredentials.Config{
 		ClientID: s.ClientID, ClientSecret: s.ClientSecret.Reveal(), TokenURL: at.meta.TokenEndpoint, Scopes: scopes,
 		AuthStyle: style(at.meta.TokenEndpointAuthMethodsSupported), EndpointParams: url.Values{"resource": {at.resource}},
 	}
 	token, err := cfg.Token(with(ctx, c))
+	return of(s, at, scopes, token, err, now)
+}
+
+// of returns the login of a machine that a token is for.
+func of(s *Server, at *site, scopes []string, token *oauth2.Token, err error, now time.Time) (*Kept, error) {
 	if err != nil {
 		return nil, plainly(err)
 	}

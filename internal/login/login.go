@@ -58,8 +58,9 @@ type Server struct {
 	// metadata document, which is an ID as well. Empty registers a client.
 	ClientID     string
 	ClientSecret tool.Secret
-	Scopes       []string // empty are those that the server asks for
-	RedirectPort int      // on loopback; 0 is any
+	ClientKey    tool.Secret // its private key in PEM, in place of the secret (private_key_jwt)
+	Scopes       []string    // empty are those that the server asks for
+	RedirectPort int         // on loopback; 0 is any
 	Flow         Flow
 }
 

@@ -169,16 +169,20 @@ type holder struct {
 }
 
 func (h *holder) sameClient(s *Server) bool {
-	return h.s.ClientID == s.ClientID && h.s.ClientSecret == s.ClientSecret && h.s.Flow == s.Flow && slices.Equal(h.s.Scopes, s.Scopes)
+	return h.s.ClientID == s.ClientID && h.s.ClientSecret == s.ClientSecret && h.s.ClientKey == s.ClientKey && h.s.Flow == s.Flow && slices.Equal(h.s.Scopes, s.Scopes)
 }
 
 func (h *holder) needed(why string) error {
 	command := "tenon login " + h.at.server
+	proof := "auth.client_secret"
+	if h.s.ClientKey.Reveal() != "" {
+		proof = "auth.client_key"
+	}
 	switch {
 	case h.s.Flow == Machine:
 		return &tool.Error{
 			Kind: tool.Unavailable, Err: &NeededError{h.at.server, h.at.caller},
-			Text: fmt.Sprintf("server %s %s; the operator checks auth.client_id and auth.client_secret with: %s", h.at.server, why, command),
+			Text: fmt.Sprintf("server %s %s; the operator checks auth.client_id and %s with: %s", h.at.server, why, proof, command),
 		}
 	case h.at.caller != "":
 		command += " --caller " + h.at.caller

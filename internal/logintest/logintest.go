@@ -28,14 +28,16 @@ type Script struct {
 	NoRegistration bool
 	Documents      bool   // client IDs may be addresses of metadata documents
 	Client, Secret string // a client that is registered beforehand
-	Iss            string // "" promises none and sends none; "right", "wrong", "missing" and "unpromised"
-	Issuer         string // what the metadata says in place of the right one
-	Resource       string // the same for the tool server
-	NoPKCE         bool
-	NoDevice       bool
-	Rotate         bool          // a refresh token is good once, and its reuse ends the login
-	Life           time.Duration // of tokens; 0 is an hour
-	Scopes         []string      // that the tool server asks for
+	// Proof says whether an assertion is that of Client, in place of Secret; nil is none.
+	Proof    func(assertion, issuer string) bool
+	Iss      string // "" promises none and sends none; "right", "wrong", "missing" and "unpromised"
+	Issuer   string // what the metadata says in place of the right one
+	Resource string // the same for the tool server
+	NoPKCE   bool
+	NoDevice bool
+	Rotate   bool          // a refresh token is good once, and its reuse ends the login
+	Life     time.Duration // of tokens; 0 is an hour
+	Scopes   []string      // that the tool server asks for
 }
 
 // A Double is both servers, on one port of loopback.
@@ -264,6 +266,10 @@ func (d *Double) caller(r *http.Request) (string, bool) {
 	}
 	if d.Script.Documents && strings.HasPrefix(id, "https://") {
 		return id, true
+	}
+	if d.Script.Proof != nil && id == d.Script.Client {
+		return id, secret == "" && !basic && r.FormValue("client_assertion_type") == "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" &&
+			d.Script.Proof(r.FormValue("client_assertion"), d.issuer())
 	}
 	c, ok := d.clients[id]
 	return id, ok && c.secret == secret

@@ -48,7 +48,7 @@ func authRuns(c cell) []authRun {
 	} else {
 		add("2025-03-26", false, "2025-03-26-oauth-metadata-backcompat", "2025-03-26-oauth-endpoint-fallback")
 	}
-	add(c.revision, false, "client-credentials-basic")
+	add(c.revision, false, "client-credentials-basic", "client-credentials-jwt")
 	return runs
 }
 
@@ -97,6 +97,7 @@ func authOf(scenario, given string) (map[string]any, error) {
 	var client struct {
 		ID     string `json:"client_id"`
 		Secret string `json:"client_secret"`
+		Key    string `json:"private_key_pem"`
 	}
 	if given != "" {
 		if err := json.Unmarshal([]byte(given), &client); err != nil {
@@ -104,7 +105,7 @@ func authOf(scenario, given string) (map[string]any, error) {
 		}
 	}
 	auth := map[string]any{}
-	for key, value := range map[string]string{"client_id": client.ID, "client_secret": client.Secret} {
+	for key, value := range map[string]string{"client_id": client.ID, "client_secret": client.Secret, "client_key": client.Key} {
 		if value != "" {
 			auth[key] = value
 		}
