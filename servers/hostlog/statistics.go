@@ -73,7 +73,7 @@ func (c *counts) visit(e *entry, _ bool) bool {
 	c.levels[e.level]++
 	name := e.who()
 	if name == "" {
-		name = "in " + shortSource(e.source)
+		name = "in " + unrotated(shortSource(e.source))
 	}
 	n := c.names[name]
 	if n == nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -270,6 +271,22 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// TestHeaderIsBehind reads entries that were linked up after the header was read.
+func TestHeaderIsBehind(t *testing.T) {
+	b, err := os.ReadFile(write(t, 400, true, true, true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary.LittleEndian.PutUint64(b[152:], 397)
+	f, err := journal.Open(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(all(f.Entries())); n != 400 || f.Damage().Any() {
+		t.Errorf("%d entries, %+v", n, f.Damage())
+	}
+}
+
 func TestNoJournal(t *testing.T) {
 	newer := make([]byte, 4096)
 	copy(newer, "LPKSHHRH")
@@ -324,6 +341,19 @@ func TestReadsLittle(t *testing.T) {
 	if t.Logf("%d of %d bytes were read", c.bytes, info.Size()); c.bytes > 1<<20 {
 		t.Errorf("%d bytes were read", c.bytes)
 	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	n := 10
+	for _, ok := chain.Prev(); ok; _, ok = chain.Prev() {
+		n++
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); n != 15_001 || grown > 3<<20 {
+		t.Errorf("%d entries, %d bytes are held", n, grown)
+	}
+	runtime.KeepAlive(chain)
 }
 
 // A gap is a file whose hash tables are zeros that are not held: objects behind them

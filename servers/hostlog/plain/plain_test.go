@@ -3,6 +3,7 @@ package plain_test
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -142,7 +143,14 @@ func TestUndated(t *testing.T) {
 func TestLongLines(t *testing.T) {
 	long := "2026-01-02 03:04:05 INFO " + strings.Repeat("x", 5<<20) + "\n"
 	many := "2026-01-02 03:04:06 INFO first\n" + strings.Repeat("more\n", 100_000)
-	for _, list := range [][]plain.Record{backward(t, parser, many+long, true), forward(t, parser, many+long)} {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	lists := [][]plain.Record{backward(t, parser, many+long, true), forward(t, parser, many+long)}
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 64<<20 {
+		t.Errorf("%d bytes were allocated", used)
+	}
+	for _, list := range lists {
 		if len(list) != 2 {
 			t.Fatal(len(list))
 		}
