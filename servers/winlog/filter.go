@@ -135,6 +135,11 @@ func (f *filter) matches(s *evtx.System) bool {
 		(f.provider == "" || strings.EqualFold(f.provider, s.Provider.Name) || strings.EqualFold(f.provider, s.Provider.Source))
 }
 
+// picks reports whether events are chosen by what all have.
+func (f *filter) picks() bool {
+	return !f.level.all || f.record != 0 || f.provider != "" || len(f.ids)+len(f.not) > 0
+}
+
 func (f *filter) hasID(id uint32) bool {
 	in := func(r idRange) bool { return id >= r.low && id <= r.high }
 	return (len(f.ids) == 0 || slices.ContainsFunc(f.ids, in)) && !slices.ContainsFunc(f.not, in)

@@ -130,7 +130,11 @@ func (s *fileScan) chunk(ctx context.Context, c *evtx.Chunk) bool {
 // are wanted.
 func (s *fileScan) record(record evtx.Record) bool {
 	s.out.looked++
-	system, ok := record.System()
+	var system evtx.System
+	ok := false
+	if s.filter.brief || s.filter.picks() { // reading the head pays where the rest is then left
+		system, ok = record.System()
+	}
 	if ok && !s.meant(&system, record.ID) {
 		return true
 	}

@@ -200,6 +200,9 @@ func TestLevelComesBeforeCount(t *testing.T) {
 	if a := call(t, cs, "query_windows_event", args{"max_count": 1}); !slices.Equal(a.ids(), []int{1}) || a.data.More {
 		t.Error(a.text)
 	}
+	if a := call(t, cs, "query_windows_event", args{"level": "Verbose", "max_count": 1}); a.data.Count != 1 || a.data.Events[0].RecordID != 501 || !a.data.More {
+		t.Error(a.text)
+	}
 	a := call(t, cs, "query_windows_event", args{"level": "Information", "max_count": 1000})
 	if a.data.Count != 30 || !a.data.More || !strings.Contains(a.text, "max_count is between 1 and 30; 30 was taken") || a.data.Events[0].RecordID != 501 {
 		t.Errorf("%d events: %.300s", a.data.Count, a.text)
@@ -391,6 +394,9 @@ func TestListChannels(t *testing.T) {
 	if a.data.Total != 1 || a.data.Channels[0].Name != "Microsoft-Windows-X/Operational" {
 		t.Error(a.text)
 	}
+	if a = call(t, folder(t, map[string][]byte{"Archive-Setup-2025-01-02-03-04-05-678.evtx": evtxtest.Log()}), "list_event_channels", args{"include_empty": true}); a.data.Channels[0].Name != "Setup" {
+		t.Error(a.text)
+	}
 	// Two files with the same events are one log with each event once.
 	a = call(t, cs, "query_windows_event", args{"level": "Verbose"})
 	if a.data.Count != 9 || len(a.data.Files) != 2 {
@@ -431,6 +437,10 @@ func TestRecordByID(t *testing.T) {
 	if len(a.data.Events) != 1 || a.data.Events[0].Qualifiers != 16384 || !strings.Contains(a.text, "Afficher la forêt entière") {
 		t.Error(a.text)
 	}
+	a = call(t, cs, "get_event_by_record_id", args{"log_name": "Microsoft-Windows-LanguagePackSetup/Operational", "record_id": 5})
+	if len(a.data.Events) != 1 || !strings.Contains(fmt.Sprint(a.data.Damage), ": 17 records in 1 chunks, 1 unreadable or partly readable records, 3 records missing") {
+		t.Error(a.text)
+	}
 	a = call(t, cs, "get_event_by_record_id", args{"log_name": "Microsoft-Windows-LanguagePackSetup/Operational", "record_id": 19})
 	if !a.isError || !strings.Contains(a.text, "A part of the log is damaged; it may have been there") {
 		t.Error(a.text)
@@ -460,8 +470,24 @@ func TestStatistics(t *testing.T) {
 	}
 	cs = folder(t, map[string][]byte{"System.evtx": evtxtest.Log(events...)})
 	a = call(t, cs, "event_statistics", args{"start": "2025-01-01"})
-	if a.data.Total != 2000 || len(a.data.ByID) != 20 || len(a.data.ByTime) != 48 || !strings.Contains(a.text, "Days before the last 48") {
+	if a.data.Total != 2000 || len(a.data.ByID) != 20 || len(a.data.ByTime) != 48 || a.data.ByTime[47].Key != "2026-02-23" || !strings.Contains(a.text, "Days before the last 48") {
 		t.Errorf("%d %d %d: %s", a.data.Total, len(a.data.ByID), len(a.data.ByTime), a.text)
+	}
+}
+
+// TestLongAnswers are cut where they would be longer than declared; call checks that.
+func TestLongAnswers(t *testing.T) {
+	files := map[string][]byte{}
+	for i := range 120 {
+		files[fmt.Sprintf("%s%d.evtx", strings.Repeat("n", 150), i)] = evtxtest.Log()
+	}
+	a := call(t, folder(t, files), "list_event_channels", args{"include_empty": true})
+	if a.data.Total != 120 || len(a.data.Channels) != 100 || !strings.Contains(a.text, "cut here") {
+		t.Errorf("%d: %.200s", a.data.Total, a.text)
+	}
+	a = call(t, folder(t, map[string][]byte{"x.evtx": nil}), "query_windows_event", args{"log_name": "y"})
+	if !a.isError || !strings.Contains(a.text, "There are: x") {
+		t.Error(a.text)
 	}
 }
 

@@ -167,6 +167,7 @@ func TestValues(t *testing.T) {
 		{"real32", 11, []byte{0, 0, 0xc0, 0x3f}, "1.5"},
 		{"real64", 12, []byte{0, 0, 0, 0, 0, 0, 0xf8, 0xbf}, "-1.5"},
 		{"bool", 13, []byte{1, 0, 0, 0}, "true"},
+		{"bool of one byte", 13, []byte{1}, "true"},
 		{"binary", 14, []byte{0xde, 0xad}, "DEAD"},
 		{"guid", 15, guid, "{12345678-1234-5678-0102-030405060708}"},
 		{"size 32", 16, []byte{16, 0, 0, 0}, "0x10"},
@@ -299,12 +300,37 @@ func TestUserDataIsFlattened(t *testing.T) {
 	}
 }
 
+func TestComplexData(t *testing.T) {
+	e := one(t, func(b *evtxtest.Builder) {
+		b.Element("Event", nil, func() {
+			b.Element("EventData", nil, func() {
+				b.Element("ComplexData", func() {
+					b.Attr("Name", func() { b.Value("Rule") })
+					b.Attr("Name", func() { b.Value("again") })
+				}, func() {
+					b.Element("Port", nil, func() { b.Value("80\r\n81") })
+				})
+				b.Element("Binary", nil, func() { b.Value("FF") })
+			})
+		})
+	})
+	if diff := cmp.Diff([]evtx.Field{{"Rule.Port", "80\r\n81"}, {"Binary", "FF"}}, e.Data); diff != "" {
+		t.Error(diff)
+	}
+	if x := e.XML(); !strings.Contains(x, `<ComplexData Name="Rule">`) || !strings.Contains(x, "80&#13;\n81") {
+		t.Errorf("got %s", x)
+	}
+}
+
 func TestRenderingInfo(t *testing.T) {
 	e, err := evtx.ParseXML(`<Event xmlns="x"><System><EventID>5</EventID></System>
 	<RenderingInfo Culture="en-US"><Message> It
 works. </Message><Level>Error</Level><Task>T</Task><Opcode/></RenderingInfo></Event>`)
 	if err != nil || e.Rendering.Message != "It\nworks." || e.Rendering.Level != "Error" {
 		t.Fatalf("%v %+v", err, e)
+	}
+	if _, err := evtx.ParseXML("<Event>" + strings.Repeat("<a>", 1000)); err == nil || !strings.Contains(err.Error(), "parts") {
+		t.Errorf("depth: %v", err)
 	}
 	for _, bad := range []string{"", "<a/>", "<Event", strings.Repeat("<a>", 1000), "x" + strings.Repeat("y", 5<<20)} {
 		if _, err := evtx.ParseXML(bad); err == nil {
