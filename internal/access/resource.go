@@ -157,7 +157,7 @@ func (p *provider) scopes(at endpoint) []string {
 			continue
 		}
 		for _, v := range g.Values {
-			for _, one := range strings.Fields(v) {
+			for one := range strings.FieldsSeq(v) {
 				if !slices.Contains(all, one) {
 					all = append(all, one)
 				}

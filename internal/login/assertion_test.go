@@ -48,7 +48,7 @@ func TestMachineWithAKey(t *testing.T) {
 	for alg, key := range map[jose.SignatureAlgorithm]crypto.Signer{jose.ES256: ec, jose.RS256: long, jose.EdDSA: ed} {
 		seen := map[string]bool{}
 		w := newWorld(t, logintest.Script{Client: "robot", Proof: func(assertion, issuer string) bool {
-			signed, err := jose.ParseSigned(assertion, []jose.SignatureAlgorithm{alg})
+			signed, err := jose.ParseSignedCompact(assertion, []jose.SignatureAlgorithm{alg})
 			if err != nil {
 				t.Errorf("%s: %v", alg, err)
 				return false

@@ -86,7 +86,9 @@ func reasonIn(members map[string]json.RawMessage) string {
 		if json.Unmarshal(members[key], &text) == nil && text != "" {
 			return text
 		}
-		var inner struct{ Message string }
+		var inner struct {
+			Message string `json:"message"`
+		}
 		if json.Unmarshal(members[key], &inner) == nil && inner.Message != "" {
 			return inner.Message
 		}

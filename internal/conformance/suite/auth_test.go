@@ -54,8 +54,10 @@ func TestTheOperatorWritesDownWhatTheSuiteGives(t *testing.T) {
 	}{
 		{"auth/metadata-default", "", map[string]any{}},
 		{"auth/pre-registration", `{"client_id":"me","client_secret":"not-a-real-key-000"}`, map[string]any{"client_id": "me", "client_secret": "not-a-real-key-000"}},
-		{"auth/client-credentials-basic", `{"client_id":"me","client_secret":"not-a-real-key-000"}`,
-			map[string]any{"flow": "client_credentials", "client_id": "me", "client_secret": "not-a-real-key-000"}},
+		{
+			"auth/client-credentials-basic", `{"client_id":"me","client_secret":"not-a-real-key-000"}`,
+			map[string]any{"flow": "client_credentials", "client_id": "me", "client_secret": "not-a-real-key-000"},
+		},
 		{"auth/basic-cimd", `{}`, map[string]any{"client_id": "https://conformance-test.local/client-metadata.json"}},
 	} {
 		got, err := authOf(c.scenario, c.given)
