@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/conformance"
 )
 
 // An entry is a server of the catalog.
@@ -128,7 +131,7 @@ func canIsolate(ctx context.Context) bool {
 }
 
 // install brings the package of e into dir, unless it is there. Nothing of it
-// runs before the server does.
+// runs before the server does, but for the building of native modules that it wants.
 func install(ctx context.Context, e entry, dir string) (time.Duration, error) {
 	stamp := filepath.Join(dir, ".installed")
 	if text, err := os.ReadFile(stamp); err == nil && string(text) == e.Version { // #nosec G304 -- our own
@@ -146,6 +149,57 @@ func install(ctx context.Context, e entry, dir string) (time.Duration, error) {
 		return 0, fmt.Errorf("npm install: %w: %s", err, short(string(out)))
 	}
 	return time.Since(start), os.WriteFile(stamp, []byte(e.Version), 0o600)
+}
+
+// lacksNative reports whether a server says that it ends for want of a native module.
+func lacksNative(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "bindings file")
+}
+
+// native builds the native modules among the packages in dir that have none built yet, from
+// their source, with the headers that come with the lab's Node.js. Their authors have them
+// downloaded by scripts of the installation, which are not run. The error is that none could be built.
+func native(ctx context.Context, lab *conformance.Lab, dir string, offline bool) error {
+	found, err := filepath.Glob(filepath.Join(dir, "node_modules", "*", "binding.gyp"))
+	if err != nil {
+		return err
+	}
+	errs, built := []error{}, 0
+	for _, gyp := range found {
+		if isBuilt(filepath.Dir(gyp)) {
+			continue
+		}
+		name := filepath.Base(filepath.Dir(gyp))
+		args := []string{"npm", "rebuild", "--prefix", dir, "--ignore-scripts=false", "--no-audit", "--loglevel=error", name}
+		if offline {
+			args = append([]string{"unshare", "-rn", "--"}, args...)
+		}
+		cmd := exec.CommandContext(ctx, args[0], args[1:]...) // #nosec G204 -- packages of the catalog
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(lab.Node)+string(os.PathListSeparator)+os.Getenv("PATH"),
+			"npm_config_nodedir="+filepath.Dir(filepath.Dir(lab.Node)), "npm_config_build_from_source=true")
+		cmd.WaitDelay = time.Second
+		if out, err := cmd.CombinedOutput(); err != nil {
+			errs = append(errs, fmt.Errorf("npm rebuild %s: %w: %s", name, err, short(string(out))))
+			continue
+		}
+		built++
+	}
+	if built > 0 {
+		return nil // the server says what it still lacks
+	}
+	return errors.Join(errs...)
+}
+
+// isBuilt reports whether the folder of a native module has what its source makes, or a
+// build that came with it.
+func isBuilt(dir string) bool {
+	for _, pattern := range []string{"build/Release/*.node", "prebuilds/*/*.node", "prebuilds/*.node", "bin/*/*.node"} {
+		if found, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern))); err == nil && len(found) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // short returns the head of a text on one line.

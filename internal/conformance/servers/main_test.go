@@ -2,6 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -35,5 +38,30 @@ func TestDifferencesAreFound(t *testing.T) {
 				t.Errorf("says %q, want %q", got, c.says)
 			}
 		})
+	}
+}
+
+// TestNativeModulesAreBuiltOnce: where a module has what its source makes, or came built, it
+// is left alone; a server says that it lacks one in one way.
+func TestNativeModulesAreBuiltOnce(t *testing.T) {
+	for file, want := range map[string]bool{
+		"build/Release/better.node": true, "prebuilds/linux-x64/a.node": true, "build/Release/obj/a.o": false, "lib/a.node": false, "": false,
+	} {
+		dir := t.TempDir()
+		if file != "" {
+			path := filepath.Join(dir, filepath.FromSlash(file))
+			if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := isBuilt(dir); got != want {
+			t.Errorf("%q: %v", file, got)
+		}
+	}
+	if !lacksNative(errors.New("EOF; standard error: Error: Could not locate the bindings file. Tried:")) || lacksNative(errors.New("EOF")) || lacksNative(nil) {
+		t.Error("a server that lacks a module is not known by what it says")
 	}
 }
