@@ -184,6 +184,11 @@ func TestFilesOfTLS(t *testing.T) {
 	if _, err := h.Client(); err == nil || !strings.Contains(err.Error(), "holds no certificate") {
 		t.Errorf("%v", err)
 	}
+	p.context(t, "open", "tcp://10.0.0.6:2375", false)
+	o.Context = "open"
+	if h, err = dockerhost.Find(t.Context(), o); err != nil || h.TLS {
+		t.Errorf("the environment's certificates are not for a context: %+v, %v", h, err)
+	}
 	delete(p.env, "DOCKER_CERT_PATH")
 	o.Context, o.Host = "", "tcp://10.0.0.5"
 	h, err = dockerhost.Find(t.Context(), o) // where the docker command has them

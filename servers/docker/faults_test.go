@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -223,6 +224,16 @@ func TestEventsNeverHang(t *testing.T) {
 			t.Errorf("took %s", took)
 		}
 	})
+	t.Run("silence", func(t *testing.T) {
+		t.Parallel()
+		var f *fake
+		f, o := newFake(t, map[string]http.HandlerFunc{"/events": func(_ http.ResponseWriter, r *http.Request) { f.wait(r) }})
+		start := time.Now()
+		wants(t, call(t, client(t, o, nil), "docker_events", nil, nil), "Nothing happened")
+		if took := time.Since(start); took > 8*time.Second {
+			t.Errorf("took %s", took)
+		}
+	})
 	t.Run("clock", func(t *testing.T) {
 		var f *fake
 		f, o := newFake(t, map[string]http.HandlerFunc{"/_ping": func(w http.ResponseWriter, _ *http.Request) {
@@ -295,6 +306,7 @@ func TestFaultsOfLogs(t *testing.T) {
 // TestEndlessLog has an engine that sends without end what was bounded: memory
 // stays small, and there is an answer.
 func TestEndlessLog(t *testing.T) {
+	var sent atomic.Int64
 	_, o := newFake(t, map[string]http.HandlerFunc{"/logs": func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("tail") != "50" {
 			t.Errorf("asked for %s", r.URL.RawQuery)
@@ -302,6 +314,10 @@ func TestEndlessLog(t *testing.T) {
 		piece := bytes.Repeat(frame(1, strings.Repeat("no end ", 9000)), 16) // of one line
 		for {
 			if _, err := w.Write(piece); err != nil {
+				return
+			}
+			if sent.Add(int64(len(piece))) > 300<<20 {
+				t.Error("more than 300 MiB were read")
 				return
 			}
 		}

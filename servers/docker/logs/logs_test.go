@@ -128,6 +128,7 @@ func TestLevels(t *testing.T) {
 		`10.0.0.1 - - "GET /errors?level=high HTTP/1.1" 200`:  logs.Unknown,
 		`no error was found`:                                  logs.Unknown,
 		`MY_ERROR is a name, ERROR1 too`:                      logs.Unknown,
+		`_ERROR and 1ERROR`:                                   logs.Unknown,
 		`the information: none`:                               logs.Info,
 		`levels are fine`:                                     logs.Unknown,
 		``:                                                    logs.Unknown,
