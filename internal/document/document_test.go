@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 }
 
 var (
+	plainConverter = document.New(document.Options{Tesseract: "-"})
+
 	spawner *proc.Spawner
 	once    sync.Once
 )

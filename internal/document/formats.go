@@ -119,7 +119,7 @@ func (c *Converter) detect(src Source) (*format, string) {
 	}
 	// What nobody knows may be text in an old encoding: there are no zeros in it.
 	if kind == "application/octet-stream" {
-		if bytes.IndexByte(head, 0) >= 0 || controls(head)*20 > len(head) {
+		if !text.Wide(head) && (bytes.IndexByte(head, 0) >= 0 || controls(head)*20 > len(head)) {
 			return c.byName(src, kind), kind
 		}
 		return c.textFormat(src, head, "text/plain", declared)

@@ -3,6 +3,7 @@ package draft
 import (
 	"archive/zip"
 	"errors"
+	"fmt"
 	"io"
 	"path"
 	"strings"
@@ -35,7 +36,7 @@ func (b *Budget) Entry() error {
 // Deeper returns an error where a document lies too deep in others.
 func Deeper(src Source) error {
 	if src.Nested >= maxNested {
-		return TooLarge("it lies in %d others, and no deeper ones are read", src.Nested)
+		return &Error{Reason: Unsupported, Text: fmt.Sprintf("it lies in %d others, and no deeper ones are read", src.Nested)}
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func Convert(_ context.Context, src draft.Source, out *draft.Out) error {
 	}
 	doc, err := html.Parse(r)
 	if err != nil {
-		return draft.Damage(err, "the page is no HTML that can be read")
+		return unreadable(err)
 	}
 	head := describe(doc, out)
 	w := &writer{out: out, base: baseURL(doc, src.URL)}
@@ -51,12 +51,20 @@ func Convert(_ context.Context, src draft.Source, out *draft.Out) error {
 func Fragment(text string, at string, out *draft.Out) error {
 	doc, err := html.Parse(strings.NewReader(text))
 	if err != nil {
-		return draft.Damage(err, "the text is no HTML that can be read")
+		return unreadable(err)
 	}
 	w := &writer{out: out, base: baseURL(doc, at)}
 	w.children(doc)
 	w.flushBlock()
 	return out.Err()
+}
+
+// unreadable tells why a page has no tree. The parser refuses nothing but depth.
+func unreadable(err error) error {
+	if strings.Contains(err.Error(), "open stack") {
+		return draft.TooLarge("the page is nested too deep: %v", err)
+	}
+	return draft.Damage(err, "the page is no HTML that can be read")
 }
 
 // Text returns the text of a few words of HTML, such as a title.

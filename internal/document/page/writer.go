@@ -211,7 +211,7 @@ func (w *writer) item(n *html.Node, bullet string) {
 	if len(w.buf) == begin {
 		w.buf, w.gap = w.buf[:before], gap
 	}
-	w.gap = max(w.gap, 0)
+	w.gap = 0
 	w.want(1)
 }
 

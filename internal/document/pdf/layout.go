@@ -71,8 +71,8 @@ func layout(runs []run, width, height float64, f *furniture) []block {
 	} else {
 		lines = byHeight(segments)
 	}
-	lines = f.clear(lines, height)
-	return blocks(lines, bodySize(runs))
+	body := bodySize(runs)
+	return blocks(f.clear(lines, height, body), body)
 }
 
 // joinRuns joins what follows on another in the file and in its line.
@@ -226,13 +226,16 @@ func bodySize(runs []run) float64 {
 // furniture is what stands at the edge of every page: it is read once.
 type furniture struct{ top, bottom map[string]bool }
 
-func (f *furniture) clear(lines []line, height float64) []line {
+func (f *furniture) clear(lines []line, height, body float64) []line {
 	top, bottom := map[string]bool{}, map[string]bool{}
 	out := lines[:0]
 	for _, l := range lines {
 		text := digitless(l.text())
 		edge, seen := top, f.top
 		switch {
+		case l.size() > 1.1*body: // a heading, also where many are alike
+			out = append(out, l)
+			continue
 		case l.bottom < 0.1*height:
 		case l.top > 0.9*height:
 			edge, seen = bottom, f.bottom

@@ -92,6 +92,9 @@ func valid(head []byte) bool {
 	return false
 }
 
+// Wide reports whether a text has two bytes for each letter, though nothing says so.
+func Wide(head []byte) bool { return looksWide(head, 0) || looksWide(head, 1) }
+
 // looksWide reports whether every other byte of a text is zero, from that position.
 func looksWide(head []byte, zero int) bool {
 	if len(head) < 8 {

@@ -1,0 +1,140 @@
+package document_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/internal/document"
+	"github.com/tenon-mcp/tenon/internal/document/draft"
+)
+
+// TestOffice converts what real programs wrote.
+func TestOffice(t *testing.T) {
+	table := []string{"| Month | Ships | Tonnage |", "| January | 41 | 12,300 |"}
+	report := append([]string{
+		"# Harbour report 2025", "## Ships by month", "**Sandhaven** moved *4,210* containers; see [the figures](https://example.org/harbour).",
+		"* Dredge the north basin", "* before the autumn storms", "* Repair crane seven", "1. First step", "2. Second step",
+		"größer als je zuvor, 日本語も.", "[^1]: Without fishing boats.",
+	}, table...)
+	minutes := []string{"# Minutes of the garden club", "## Item 8", "Present: Bo, Cy & Di. Excused: <nobody>.", "quokka-008"}
+	orders := []string{
+		"## Orders", "| Orders of the year |  |  |  |  |", "| Item | Date | Count | Price | Sum |", "| Rope | 2025-03-09 | 12 | 3.5 | 42 |",
+		`| Anchor \| heavy | 2025-11-30 | 2 | 199.95 | 399.9 |`, "12.5%", "441.9", "## Empty one", "(empty)", "## Ünïcode", "| Straße | 東京 |", "| naïve | -1 |",
+	}
+	log := []string{"## Log", "| No | When | Note |", "| 1 | 2024-02-02 | note wombat-1 |", "| 200 | 2024-09-05 | note wombat-200 |"}
+	tides := []string{"## Slide 1: Tides and currents", "* Spring tides are strong", "### Notes:", "Say hello to the pilots first.", "## Slide 2: Heights", "| high | 4.1 m |"}
+	plan := []string{"## Slide 5: Phase 5", "* milestone numbat-5", "remember phase 5"}
+	for name, wants := range map[string][]string{
+		"report.docx": report, "report.odt": report, "report.rtf": report,
+		"report.epub":  append(table, "**Title:** Harbour report", "**Authors:** Ada Fictional", "[the figures](https://example.org/harbour)", "Dredge the north basin"),
+		"report.pdf":   append(table, "## Harbour report 2025", "The harbour of Sandhaven moved 4,210 containers; see the figures.", "* Dredge the north basin", "größer als je zuvor, 日本語も."),
+		"minutes.docx": minutes, "minutes.odt": minutes, "minutes.rtf": minutes, "minutes.epub": minutes[3:], "minutes.pdf": minutes[2:],
+		"orders.xlsx": append(orders, "Merged cells: A1:E1"), "orders.xls": orders, "orders.ods": orders,
+		"log.xlsx": log, "log.xls": log, "log.ods": log,
+		"tides.pptx": tides, "tides.odp": tides, "plan.pptx": plan, "plan.odp": plan,
+		"ferry.eml": {
+			"# Email Message", "**From:** Ada Fictional <ada@example.org>", "**Subject:** Fähre um 7 – Änderung", "## Content", "| Tag | Zeit |",
+			"| Montag | 7 Uhr |", "## Attachment: list.csv", "| item | count |",
+		},
+		"cafe.eml":                       {"**Subject:** café", "Bis gleich im Café."},
+		"stock.sqlite":                   {"## Table parts", "CREATE TABLE parts", "| id | name | price |", "| 10 | part 10 | 15 |", "(more than 10 rows)", "## View dear", `## Table odd "name" | x`, "(2 bytes)"},
+		"equations.docx":                 {"$m=1$", `$$`, `\frac{m\lambda }{a}`},
+		"movie-theater-booking-2024.pdf": {"| Order / Rev: | 2024-12-5678 | Cinema: | Downtown Multiplex |", "| Start Date | End Date | # Shows | Gross Amount | Net Amount |"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc := convert(t, read(t, "testdata/"+name), document.Request{MaxChars: -1})
+			holds(t, doc, wants...)
+			if len(doc.Notes) > 0 {
+				t.Errorf("it has notes: %q", doc.Notes)
+			}
+		})
+	}
+}
+
+// TestProperties tells what documents say of themselves.
+func TestProperties(t *testing.T) {
+	for name, want := range map[string]string{
+		"report.docx": "docx|Harbour report|Ada Fictional|0", "report.odt": "odf|Harbour report|Ada Fictional|1", "report.pdf": "pdf|Harbour report|Ada Fictional|1",
+		"report.epub": "epub|Harbour report|Ada Fictional|1", "report.rtf": "rtf|Harbour report|Ada Fictional|0", "plan.pptx": "pptx|Plan|Flo Fake|5",
+		"plan.odp": "odf|Plan|Flo Fake|5", "orders.xlsx": "xlsx|Orders|Cy Madeup|0", "minutes.pdf": "pdf|Minutes|Bo Invented|2",
+		"ferry.eml": "eml|Fähre um 7 – Änderung|Ada Fictional <ada@example.org>|0",
+	} {
+		src := read(t, "testdata/"+name)
+		src.Name = "" // the content must do
+		doc := convert(t, src, document.Request{})
+		if got := fmt.Sprintf("%s|%s|%s|%d", doc.Format, doc.Title, doc.Author, doc.Pages); got != want {
+			t.Errorf("%s: got %s; want %s", name, got, want)
+		}
+	}
+}
+
+// TestParts converts what of a document is asked for.
+func TestParts(t *testing.T) {
+	pdf := convert(t, read(t, "testdata/minutes.pdf"), document.Request{Pages: "2-"})
+	holds(t, pdf, "<!-- page 2 -->", "quokka-008")
+	holdsNot(t, pdf, "<!-- page 1 -->", "quokka-001")
+	for _, name := range []string{"plan.pptx", "plan.odp"} {
+		slides := convert(t, read(t, "testdata/"+name), document.Request{Pages: "1, 3"})
+		holds(t, slides, "numbat-1", "numbat-3")
+		holdsNot(t, slides, "numbat-2", "numbat-4")
+	}
+	for _, name := range []string{"orders.xlsx", "orders.xls", "orders.ods"} {
+		for _, want := range []string{"ünïcode", "3"} {
+			one := convert(t, read(t, "testdata/"+name), document.Request{Sheet: want})
+			holds(t, one, "Straße")
+			holdsNot(t, one, "Rope")
+		}
+		_, err := converter(t).Convert(t.Context(), read(t, "testdata/"+name), document.Request{Sheet: "Costs"})
+		if err == nil || !strings.Contains(err.Error(), "there are Orders, Empty one, Ünïcode") {
+			t.Errorf("%s: a sheet that is not there gives %v", name, err)
+		}
+	}
+	table := convert(t, read(t, "testdata/stock.sqlite"), document.Request{Sheet: "parts"})
+	holds(t, table, "| 30 | part 30 |")
+	holdsNot(t, table, "odd")
+	for _, pages := range []string{"0", "3-1", "a", "1-x", "-", strings.Repeat("1,", 2000)} {
+		_, err := converter(t).Convert(t.Context(), read(t, "testdata/minutes.pdf"), document.Request{Pages: pages})
+		if err == nil || !strings.Contains(err.Error(), "no list of pages") {
+			t.Errorf("pages %.20q give %v", pages, err)
+		}
+	}
+	refusedWith(t, read(t, "testdata/minutes.pdf"), document.Request{Pages: "7"}, document.Wrong, "has 2 pages")
+}
+
+// TestLong keeps a part of what is long, tells the outline of all of it, and goes on.
+func TestLong(t *testing.T) {
+	var b strings.Builder
+	for i := range 400 {
+		fmt.Fprintf(&b, "# Part %d\n\n%s\n\n", i, strings.Repeat("wörter ", 40))
+	}
+	src := source("long.md", []byte(b.String()))
+	whole := convert(t, src, document.Request{MaxChars: -1})
+	if whole.Cut || whole.Next != 0 || len(whole.Outline) != 400 {
+		t.Fatalf("the whole: cut %v, next %d, %d headings", whole.Cut, whole.Next, len(whole.Outline))
+	}
+	first := convert(t, src, document.Request{MaxChars: 1000})
+	if n := len([]rune(first.Markdown)); !first.Cut || first.Next != 1000 || n > 1000 || n < 990 || len(first.Outline) != 400 || first.Chars != whole.Chars {
+		t.Fatalf("the first part: %d characters, cut %v, next %d, %d headings, %d in all", n, first.Cut, first.Next, len(first.Outline), first.Chars)
+	}
+	at := whole.Outline[399].Offset
+	last := convert(t, src, document.Request{Offset: at})
+	if !strings.HasPrefix(last.Markdown, "# Part 399") || last.Cut {
+		t.Fatalf("the last part begins with %.40q", last.Markdown)
+	}
+	if at := whole.Outline[7]; at.Text != "Part 7" || at.Level != 1 {
+		t.Errorf("the outline has %+v", at)
+	}
+	if usual := convert(t, source("a.txt", []byte(strings.Repeat("x\n", 200_000))), document.Request{}); len(usual.Markdown) > draft.DefaultMaxChars || !usual.Cut {
+		t.Errorf("without a bound there are %d bytes", len(usual.Markdown))
+	}
+}
+
+func refusedWith(t *testing.T, src document.Source, req document.Request, reason document.Reason, text string) {
+	t.Helper()
+	_, err := converter(t).Convert(t.Context(), src, req)
+	e := asError(err)
+	if e == nil || e.Reason != reason || !strings.Contains(e.Text, text) {
+		t.Errorf("%s: got %v; want %s with %q", src.Name, err, reason, text)
+	}
+}
