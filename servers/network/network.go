@@ -28,6 +28,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/egress"
+	"github.com/tenon-mcp/tenon/servers/network/rdap"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -47,7 +48,7 @@ type server struct {
 	guard *egress.Guard
 	dns   *resolver
 	named upstreams // the name servers that a model names, reached by the guard
-	rdap  *rdap
+	rdap  *rdap.Client
 
 	traceByUDP bool // for tests of what those get who may not send ICMP
 
@@ -108,7 +109,7 @@ func (s *server) mcp() *mcp.Server {
 	(&timer{s.guard, s.roots}).add(srv)
 	(&inspector{s.guard, s.roots}).add(srv)
 	(&whois{s.guard, s.whois}).add(srv)
-	s.rdap.add(srv)
+	s.addRDAP(srv)
 	return srv
 }
 
