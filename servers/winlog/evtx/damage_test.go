@@ -330,6 +330,7 @@ func FuzzReader(f *testing.F) {
 			if n++; n > 50 {
 				break
 			}
+			_, _ = rec.System()
 			e, _ := rec.Event()
 			x := e.XML()
 			wellFormed(t, x)
