@@ -40,6 +40,14 @@ func (e *entry) who() string {
 	return ""
 }
 
+// writer returns the unit or program, else the log that it stands in.
+func (e *entry) writer() string {
+	if name := e.who(); name != "" {
+		return name
+	}
+	return "in " + unrotated(shortSource(e.source))
+}
+
 // A Scope is what all tools that read entries are asked with.
 type Scope struct {
 	Source      string `json:"source,omitempty" jsonschema:"what to read: journal, all, unified (macOS), or a path of list_log_sources, such as /var/log/syslog with its rotated files; default: the journal where there is one, else all log files"`

@@ -61,7 +61,7 @@ func (s *server) patterns(ctx context.Context, in patternsInput) (string, patter
 	m := templates.New(maxTemplates)
 	w := &walk{s: s, q: q, visit: func(e *entry, _ bool) bool {
 		line, _, _ := strings.Cut(e.text, "\n")
-		m.Add(e.who(), clean(line, minedChars), e.level, e.at)
+		m.Add(e.writer(), clean(line, minedChars), e.level, e.at)
 		return true
 	}}
 	name, err := w.run(ctx)

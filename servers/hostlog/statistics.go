@@ -71,10 +71,7 @@ func (c *counts) visit(e *entry, _ bool) bool {
 	}
 	c.total++
 	c.levels[e.level]++
-	name := e.who()
-	if name == "" {
-		name = "in " + unrotated(shortSource(e.source))
-	}
+	name := e.writer()
 	n := c.names[name]
 	if n == nil {
 		if len(c.names) >= maxNames {

@@ -39,12 +39,18 @@ func levelIn(word string) int {
 	return LevelOf(word)
 }
 
+// apart reports whether a sign stands between words. One within a name, a path or a
+// setting does not: libgpg-error0 is no error, and Timeout=120 none that ran out.
+func apart(r rune) bool {
+	return r < 128 && (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("-._/=@+", r)
+}
+
 // guess returns the level that the words of a text speak of.
 func guess(text string) int {
 	text = strings.ToLower(text[:min(len(text), 300)])
 	best := Unknown
-	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return (r < 'a' || r > 'z') && r != '_' }) {
-		switch word {
+	for word := range strings.FieldsFuncSeq(text, apart) {
+		switch strings.TrimRight(word, ".") {
 		case "panic", "fatal", "emergency", "critical", "crit":
 			return 2
 		case "error", "err", "failed", "failure", "exception", "traceback", "segfault", "denied", "errors":

@@ -62,6 +62,14 @@ func fromCapital(line string, c *cursor) (Record, bool) {
 		}
 		c.s = line
 	}
+	for _, before := range []string{"Start-Date: ", "Log started: "} { // of apt
+		if rest, ok := strings.CutPrefix(line, before); ok {
+			c.s = strings.Replace(rest, "  ", " ", 1)
+			if t, ok := c.iso(); ok {
+				return Record{Time: t, Level: Unknown, Program: "apt", Text: strings.TrimSpace(c.s)}, true
+			}
+		}
+	}
 	word, rest, _ := strings.Cut(line, " ")
 	if level := levelIn(word); level != Unknown {
 		c.s = strings.TrimLeft(rest, " [:-")
@@ -106,7 +114,16 @@ func fromWord(line string, c *cursor) (Record, bool) {
 			return r, true
 		}
 	}
-	return access(line, c)
+	if r, ok := access(line, c); ok {
+		return r, true
+	}
+	if program, rest, ok := strings.Cut(line, " "); ok && len(program) < 40 { // update-alternatives
+		c.s = rest
+		if t, ok := c.iso(); ok {
+			return Record{Time: t, Level: guess(c.s), Program: program, Text: strings.TrimLeft(c.s, ": ")}, true
+		}
+	}
+	return Record{}, false
 }
 
 // fromPriority reads syslog with a number that has level and facility, of RFC 5424

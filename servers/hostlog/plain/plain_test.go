@@ -79,6 +79,10 @@ func TestForms(t *testing.T) {
 		{`{"ts":1767323045.5,"level":50,"message":"x","a":1,"b":2}`, plain.Record{Time: at("2026-01-02T03:04:05.5Z"), Level: 3, Text: `{"ts":1767323045.5,"level":50,"message":"x","a":1,"b":2}`}},
 		{`{"log":"hi\n","stream":"stderr","time":"2026-01-02T03:04:05.1Z"}`, plain.Record{Time: at("2026-01-02T03:04:05.1Z"), Level: u, Program: "stderr", Text: "hi"}},
 		{`time="2026-01-02T03:04:05Z" level=warning msg="disk \"a\" full"`, plain.Record{Time: at("2026-01-02T03:04:05Z"), Level: 4, Text: `disk "a" full`}},
+		{"update-alternatives 2026-01-02 03:04:05: run with --quiet", plain.Record{Time: at("2026-01-02T03:04:05+02:00"), Level: u, Program: "update-alternatives", Text: "run with --quiet"}},
+		{"Start-Date: 2026-01-02  03:04:05", plain.Record{Time: at("2026-01-02T03:04:05+02:00"), Level: u, Program: "apt"}},
+		{"2026-01-02 03:04:05 install libgpg-error0:amd64 with Timeout=120", plain.Record{Time: at("2026-01-02T03:04:05+02:00"), Level: u, Text: "install libgpg-error0:amd64 with Timeout=120"}},
+		{"2026-01-02 03:04:05 it failed. Really", plain.Record{Time: at("2026-01-02T03:04:05+02:00"), Level: 3, Text: "it failed. Really"}},
 		{"1767323045.250 12 10.0.0.1 TCP_MISS/200", plain.Record{Time: at("2026-01-02T03:04:05.25Z"), Level: u, Text: "12 10.0.0.1 TCP_MISS/200"}},
 		{"type=AVC msg=audit(1767323045.250:7): denied", plain.Record{Time: at("2026-01-02T03:04:05.25Z"), Level: u, Program: "audit", Text: "type=AVC msg=audit(1767323045.250:7): denied"}},
 	} {
