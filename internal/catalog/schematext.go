@@ -1,6 +1,9 @@
 package catalog
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // schemaTexts calls visit with the names of all properties in a JSON schema, at
 // any depth, and with the texts that explain them. The schema is valid JSON.
@@ -106,12 +109,10 @@ func (s *schemaScan) text() []byte {
 
 // unquoted returns what a text says.
 func unquoted(text []byte) string {
-	for _, c := range text {
-		if c == '\\' {
-			var said string
-			_ = json.Unmarshal(text, &said) // it is valid
-			return said
-		}
+	if slices.Contains(text, '\\') {
+		var said string
+		_ = json.Unmarshal(text, &said) // it is valid
+		return said
 	}
 	if len(text) < 2 {
 		return ""

@@ -25,11 +25,8 @@ type conn struct {
 	rwc    net.Conn
 	common *http.Request // what its requests have in common
 
-	buf   []byte  // what was read and not used
-	box   *[]byte // of the pool, whose bytes are in buf; nil while the connection needs none
-	large *[]byte // of the pool, where buf is that
-	small []byte  // the connection's own, meanwhile
-	out   output  // what is to be written
+	buffers
+	out output // what is to be written
 
 	state  atomic.Uint64      // see patrol.go
 	now    uint64             // state, as the connection left it
@@ -82,6 +79,7 @@ func (c *conn) run() {
 		case v == resting:
 			rests = true
 			c.strip()
+			c.out.b = nil
 			c.s.tasks.Go(c.rest) // with a small stack
 			return
 		case v == odd && c.leave():
@@ -109,7 +107,7 @@ func (c *conn) over(own bool) {
 // rest waits with next to no memory until something comes.
 func (c *conn) rest() {
 	_ = c.rwc.SetReadDeadline(c.patience())
-	c.cooled = true // it has its deadline
+	c.cooled = true
 	if n, _ := c.rwc.Read(c.early[:]); n == 0 { // it has ended, or its time has
 		c.over(true)
 		return
@@ -117,25 +115,6 @@ func (c *conn) rest() {
 	c.equip()
 	c.buf = append(c.buf, c.early[0])
 	c.run()
-}
-
-// boxes has buffers of connections that rest.
-var boxes = sync.Pool{New: func() any { b := make([]byte, 0, readSize); return &b }}
-
-// equip gives the connection a buffer to read into.
-func (c *conn) equip() {
-	if c.box == nil {
-		c.box, _ = boxes.Get().(*[]byte)
-		c.buf = (*c.box)[:0]
-	}
-}
-
-// strip takes it away: nothing is in it.
-func (c *conn) strip() {
-	if c.large == nil {
-		boxes.Put(c.box)
-		c.box, c.buf, c.out.b = nil, nil, nil
-	}
 }
 
 // next waits for a request and reads it. It says plain where it is there whole,
@@ -178,28 +157,10 @@ func (c *conn) read(begun bool) bool {
 	if begun && len(c.buf) > 0 && idle.in(c.now) && !c.begun(reading) {
 		return false
 	}
-	if len(c.buf) == cap(c.buf) {
-		c.large, _ = larges.Get().(*[]byte)
-		c.small, c.buf = c.buf, append((*c.large)[:0], c.buf...)
-	}
+	c.grow()
 	n, err := c.rwc.Read(c.buf[len(c.buf):cap(c.buf)])
 	c.buf = c.buf[:len(c.buf)+n]
 	return err == nil || n > 0 // an error stays for the next read
-}
-
-// larges has buffers for the largest request that is plain.
-var larges = sync.Pool{New: func() any { b := make([]byte, 0, maxHead+maxBody); return &b }}
-
-// use drops what was read of a request that is served.
-func (c *conn) use(size int) {
-	rest := c.buf[size:]
-	if c.large == nil || len(rest) >= readSize {
-		c.buf = append(c.buf[:0], rest...)
-		return
-	}
-	c.buf = append(c.small[:0], rest...)
-	larges.Put(c.large)
-	c.large, c.small = nil, nil
 }
 
 // skip drops the ends of lines that some clients send after the body of a POST.
@@ -300,8 +261,7 @@ func (c *conn) serve(conn context.Context, h *head) bool {
 	x.body.rest = c.buf[h.size:size]
 	bare := h.method == http.MethodGet && h.length == 0 && len(c.buf) == size && c.large == nil
 	if bare { // a stream can take long, and needs no buffer
-		boxes.Put(c.box)
-		c.box, c.buf = nil, nil
+		c.strip()
 	}
 	done := c.handle(&x.response, r)
 	cancel()

@@ -44,10 +44,8 @@ type Client struct {
 	level  string
 	owns   map[string]*own // by server
 
-	allowed  map[string]string // of a modern client; see grants.go
-	redeemed bool
-
 	subs subs
+	approved
 }
 
 // askable are the capabilities because of which a server asks.
@@ -56,6 +54,7 @@ var askable = []string{"sampling", "elicitation", "roots"}
 // Client returns a client. Close it, unless it is modern.
 func (r *Relay) Client(o Options) *Client {
 	c := &Client{r: r, o: o, can: map[string]bool{}}
+	c.approved.c = c
 	var said map[string]json.RawMessage
 	if json.Unmarshal(o.Capabilities, &said) == nil {
 		for name := range said {

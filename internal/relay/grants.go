@@ -63,45 +63,54 @@ func (g *grants) take(name string) map[string]string {
 	return it.allowed
 }
 
+// An approved is what a person has allowed of a modern client's request.
+type approved struct {
+	c *Client
+
+	mu       sync.Mutex
+	allowed  map[string]string // the approval, by what was asked
+	redeemed bool
+}
+
 // Allow notes that a person has allowed this request: what says what was asked, approval
 // which answer it was. It holds when the client comes again with what the server then
 // wants.
-func (c *Client) Allow(what, approval string) {
-	if !c.o.Modern {
+func (a *approved) Allow(what, approval string) {
+	if !a.c.o.Modern {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.allowed == nil {
-		c.allowed = map[string]string{}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.allowed == nil {
+		a.allowed = map[string]string{}
 	}
-	c.allowed[what] = approval
+	a.allowed[what] = approval
 }
 
 // Allowed returns the approval of a person who has allowed what this request goes on
 // with, if it is the very same request, and comes again for the first time.
-func (c *Client) Allowed(server, what string) (approval string, ok bool) {
-	if !c.o.Modern || c.o.State == "" {
+func (a *approved) Allowed(server, what string) (approval string, ok bool) {
+	if !a.c.o.Modern || a.c.o.State == "" {
 		return "", false
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.redeemed {
-		c.redeemed = true
-		st, err := visit{c}.unseal(server)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.redeemed {
+		a.redeemed = true
+		st, err := visit{a.c}.unseal(server)
 		if err != nil || st.Grant == "" {
 			return "", false
 		}
-		c.allowed = c.r.grants.take(st.Grant)
+		a.allowed = a.c.r.grants.take(st.Grant)
 	}
-	approval, ok = c.allowed[what]
+	approval, ok = a.allowed[what]
 	return approval, ok
 }
 
 // grant returns the name under which what was allowed of this request is kept for the
 // next time that it comes.
-func (c *Client) grant() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.r.grants.keep(c.allowed)
+func (a *approved) grant() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.c.r.grants.keep(a.allowed)
 }

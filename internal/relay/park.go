@@ -38,8 +38,7 @@ type waiting struct {
 	cancel context.CancelCauseFunc
 	asked  chan struct{} // has a token when there is a new question
 	done   chan struct{} // closed when result and err are set
-	result tool.Bytes
-	err    error
+	outcome
 
 	mu       sync.Mutex
 	c        visit // the request that waits now; nil while none does
@@ -48,6 +47,12 @@ type waiting struct {
 	lastAsk  int
 	rounds   int
 	deadline *time.Timer // while none waits
+}
+
+// An outcome is the end of a request.
+type outcome struct {
+	result tool.Bytes
+	err    error
 }
 
 // A question is what a server asks.

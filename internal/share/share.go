@@ -65,10 +65,10 @@ func (p *Places) Take(who string, limit int) error {
 func (p *Places) Give(who string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch n := p.held[who]; {
-	case n == 0:
+	switch n := p.held[who]; n {
+	case 0:
 		return // nobody gives back what was not taken
-	case n == 1:
+	case 1:
 		delete(p.held, who)
 	default:
 		p.held[who] = n - 1
