@@ -373,6 +373,9 @@ func TestHostileArguments(t *testing.T) {
 	if n := asked.Load(); n != 0 {
 		t.Errorf("%d requests for what is refused", n)
 	}
+	if a := call(t, cs, "prom_active_alerts", map[string]any(nil)); !a.failed { // null for all arguments: the fake has no alerts
+		t.Error(a.text)
+	}
 	for _, label := range []string{"../../admin/tsdb/delete_series", "a/b?c=d&e#f", "-x", "a%2fb", "$(id)"} {
 		if a := call(t, cs, "prom_label_values", map[string]any{"label": label}); a.failed {
 			t.Errorf("%s: %s", label, a.text)

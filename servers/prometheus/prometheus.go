@@ -186,6 +186,9 @@ func arguments(schema func() (*jsonschema.Resolved, error), raw json.RawMessage,
 			return errors.New("the arguments must be one JSON object")
 		}
 	}
+	if values == nil { // null
+		values = map[string]any{}
+	}
 	if err := resolved.ApplyDefaults(&values); err != nil {
 		return err
 	}
