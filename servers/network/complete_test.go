@@ -247,3 +247,17 @@ func lookupPublicIf(wanted bool) func(context.Context, string) ([]netip.Addr, er
 func pemOf(c *x509.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 }
+
+// TestNamedServersLeadNowhereInside holds that what another name server says is
+// checked like what this machine's says.
+func TestNamedServersLeadNowhereInside(t *testing.T) {
+	at, _ := nameServer(t, zone{"inside.test A": {"10.1.2.3"}, "out.test A": {"93.184.215.14"}})
+	cs := client(t, network.Options{Allow: []string{at}}, network.Hooks{Lookup: lookupPublicIf(true)})
+	text, isError := call(t, cs, "dns_lookup", args{"domain": "inside.test", "server": at})
+	if !isError || !strings.Contains(text, "refused: inside.test leads to a private network") || strings.Contains(text, "10.1") {
+		t.Error(text)
+	}
+	if text, isError := call(t, cs, "dns_lookup", args{"domain": "out.test", "server": at}); isError || !strings.Contains(text, "- 93.184.215.14") {
+		t.Error(text)
+	}
+}
