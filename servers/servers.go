@@ -22,6 +22,7 @@ import (
 	"github.com/tenon-mcp/tenon/servers/docker"
 	"github.com/tenon-mcp/tenon/servers/hostlog"
 	"github.com/tenon-mcp/tenon/servers/knowledge"
+	"github.com/tenon-mcp/tenon/servers/kubernetes"
 	"github.com/tenon-mcp/tenon/servers/network"
 	"github.com/tenon-mcp/tenon/servers/prometheus"
 	"github.com/tenon-mcp/tenon/servers/system"
@@ -81,6 +82,10 @@ func All() []Server {
 			Name: "prometheus", Port: 8013, Meta: prometheus.Meta(),
 			Summary: "Questions to a Prometheus: values, developments, alerts, rules, targets and names.",
 		}, prometheus.New),
+		bundle(Server{
+			Name: "kubernetes", Port: 8015, Meta: kubernetes.Meta(),
+			Summary: "A look at a Kubernetes cluster, and scaling and restarts where they are allowed.",
+		}, kubernetes.New),
 		bundle(Server{
 			Name: "knowledge", Port: 8014, Meta: knowledge.Meta(),
 			Summary: "What documents say: runbooks, manuals and notes in folders, found by words and by meaning.",
