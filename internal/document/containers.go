@@ -72,7 +72,7 @@ func isMessage(src Source, head []byte, declared string) bool {
 		}
 		lines++
 		name, _, ok := bytes.Cut(line, []byte(":"))
-		if !ok && !(lines == 1 && bytes.HasPrefix(line, []byte("From "))) {
+		if !ok && (lines > 1 || !bytes.HasPrefix(line, []byte("From "))) {
 			return false
 		}
 		switch textproto.CanonicalMIMEHeaderKey(string(name)) {

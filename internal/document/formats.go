@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"mime"
+	"slices"
 	"strings"
 
 	"github.com/gabriel-vasile/mimetype"
@@ -211,10 +212,8 @@ func (c *Converter) named(name string) *format {
 
 func (c *Converter) byType(kind string) *format {
 	for i := range c.formats {
-		for _, t := range c.formats[i].types {
-			if t == kind {
-				return &c.formats[i]
-			}
+		if slices.Contains(c.formats[i].types, kind) {
+			return &c.formats[i]
 		}
 	}
 	return nil
@@ -228,10 +227,8 @@ func (c *Converter) byName(src Source, kind string) *format {
 		return nil
 	}
 	for i := range c.formats {
-		for _, e := range c.formats[i].ends {
-			if e == ext && (kind == "" || !c.formats[i].isText()) {
-				return &c.formats[i]
-			}
+		if slices.Contains(c.formats[i].ends, ext) && (kind == "" || !c.formats[i].isText()) {
+			return &c.formats[i]
 		}
 	}
 	return nil

@@ -38,7 +38,6 @@ type vector struct {
 	Charset  string     `json:"charset"`
 	URL      string     `json:"url"`
 	Include  []string   `json:"must_include"`
-	Lower    []string   `json:"must_include_lower"`
 	Exclude  []string   `json:"must_not_include"`
 	Match    []string   `json:"must_match"`
 	Needs    string     `json:"needs"`
@@ -64,7 +63,6 @@ func (v vector) run(t *testing.T) {
 		t.Skip("needs an engine that hears, which is no part of this package")
 	case "llm":
 		testenv.Program(t, "tesseract")
-		v.Lower = nil // what is to be seen, a model tells
 	}
 	doc := convert(t, src, document.Request{MaxChars: -1, KeepDataURIs: v.Options.Keep})
 	doc.Markdown = strings.ReplaceAll(doc.Markdown, `\`, "")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -152,12 +153,8 @@ func (o *Out) Set(name, value string) {
 // Note says what was left out, or could not be read.
 func (o *Out) Note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	for _, n := range o.Report.Notes {
-		if n == text {
-			return
-		}
-	}
 	switch {
+	case slices.Contains(o.Report.Notes, text):
 	case len(o.Report.Notes) < maxNotes:
 		o.Report.Notes = append(o.Report.Notes, Clip(text, 500))
 	case len(o.Report.Notes) == maxNotes:

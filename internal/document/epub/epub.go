@@ -133,8 +133,14 @@ func open(z *draft.Zip, root string) (*book, error) {
 // describe writes what is known of the book.
 func (b *book) describe(out *draft.Out) {
 	for _, f := range []struct{ element, field, shown string }{
-		{"title", "title", "Title"}, {"creator", "author", "Authors"}, {"language", "language", "Language"}, {"publisher", "publisher", "Publisher"},
-		{"date", "created", "Date"}, {"modified", "modified", ""}, {"identifier", "identifier", "Identifier"}, {"description", "description", "Description"},
+		{"title", "title", "Title"},
+		{"creator", "author", "Authors"},
+		{"language", "language", "Language"},
+		{"publisher", "publisher", "Publisher"},
+		{"date", "created", "Date"},
+		{"modified", "modified", ""},
+		{"identifier", "identifier", "Identifier"},
+		{"description", "description", "Description"},
 	} {
 		value := strings.Join(b.fields[f.element], ", ")
 		if f.element == "description" {

@@ -186,30 +186,12 @@ func (s *store) message(others map[string]*store, order []string) *message {
 	if address != "" && address != from {
 		from = strings.TrimSpace(from + " <" + address + ">")
 	}
-	to := s.text(propTo)
-	for _, name := range order {
-		if r := others[name]; to == "" && strings.HasPrefix(name, "__recip") {
-			to = r.text(propRecipientWeb)
-			if to == "" {
-				to = r.text(propRecipient)
-			}
-		}
-	}
 	add("From", from)
-	add("To", to)
+	add("To", s.recipients(others, order))
 	add("Cc", s.text(propCc))
 	add("Date", date(s.fixed[propSubmitted], s.fixed[propDelivered]))
 	add("Subject", s.text(propSubject))
-	if b := s.values[propHTML]; len(b) > 0 {
-		m.html = string(b)
-		if s.kinds[propHTML] != 0x0102 {
-			m.html = s.text(propHTML)
-		} else if e, name, _ := charset.DetermineEncoding(b, ""); name != "utf-8" {
-			if d, err := e.NewDecoder().Bytes(b); err == nil {
-				m.html = string(d)
-			}
-		}
-	}
+	m.html = s.page()
 	for _, name := range order {
 		a := others[name]
 		if !strings.HasPrefix(name, "__attach") {
@@ -226,6 +208,34 @@ func (s *store) message(others map[string]*store, order []string) *message {
 		m.attached = append(m.attached, attachment{file, a.text(propAttachMIME), a.values[propAttachData]})
 	}
 	return m
+}
+
+// recipients returns who the message is to.
+func (s *store) recipients(others map[string]*store, order []string) string {
+	to := s.text(propTo)
+	for _, name := range order {
+		if r := others[name]; to == "" && strings.HasPrefix(name, "__recip") {
+			to = r.text(propRecipientWeb)
+			if to == "" {
+				to = r.text(propRecipient)
+			}
+		}
+	}
+	return to
+}
+
+// page returns the text as HTML, or "".
+func (s *store) page() string {
+	b := s.values[propHTML]
+	if len(b) == 0 || s.kinds[propHTML] != 0x0102 {
+		return s.text(propHTML)
+	}
+	if e, name, _ := charset.DetermineEncoding(b, ""); name != "utf-8" {
+		if d, err := e.NewDecoder().Bytes(b); err == nil {
+			b = d
+		}
+	}
+	return string(b)
 }
 
 // date returns the first time that is given, which counts from 1601.
@@ -262,6 +272,11 @@ func decompress(b []byte) ([]byte, error) {
 	if magic == 0x414c454d { // not packed
 		return b[:min(len(b), int(size))], nil
 	}
+	return unpack(b, int(size)), nil
+}
+
+// unpack unpacks what refers to what was unpacked before.
+func unpack(b []byte, size int) []byte {
 	const begin = `{\rtf1\ansi\mac\deff0\deftab720{\fonttbl;}{\f0\fnil \froman \fswiss \fmodern \fscript \fdecor MS Sans SerifSymbolArialTimes New RomanCourier{\colortbl\red0\green0\blue0` + "\r\n" + `\par \pard\plain\f0\fs20\b\i\u\tab\tx`
 	var window [4096]byte
 	at := copy(window[:], begin)
@@ -271,31 +286,31 @@ func decompress(b []byte) ([]byte, error) {
 		window[at%4096] = c
 		at++
 	}
-	for len(b) > 0 && len(out) < int(size) {
-		flags := b[0]
-		b = b[1:]
-		for bit := 0; bit < 8 && len(out) < int(size); bit++ {
-			if flags>>bit&1 == 0 {
-				if len(b) == 0 {
-					return out, nil
-				}
-				put(b[0])
-				b = b[1:]
-				continue
+	for flags, bit := byte(0), 8; len(out) < size; bit++ {
+		if bit == 8 {
+			if len(b) == 0 {
+				return out
 			}
-			if len(b) < 2 {
-				return out, nil
-			}
-			ref := int(b[0])<<8 | int(b[1])
-			b = b[2:]
-			from, length := ref>>4, ref&15+2
-			if from == at%4096 {
-				return out, nil
-			}
-			for i := range length {
-				put(window[(from+i)%4096])
-			}
+			flags, b, bit = b[0], b[1:], 0
+		}
+		wide := flags>>bit&1 != 0
+		if len(b) == 0 || wide && len(b) < 2 {
+			return out
+		}
+		if !wide {
+			put(b[0])
+			b = b[1:]
+			continue
+		}
+		ref := int(b[0])<<8 | int(b[1])
+		b = b[2:]
+		from, length := ref>>4, ref&15+2
+		if from == at%4096 {
+			return out
+		}
+		for i := range length {
+			put(window[(from+i)%4096])
 		}
 	}
-	return out, nil
+	return out
 }

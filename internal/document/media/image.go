@@ -161,13 +161,30 @@ func meta(body []byte, format string, f *facts) error {
 
 // shown are the tags that are told: the name, and the tags that are it.
 var shown = [][]string{
-	{"Title", "Title", "ObjectName", "XPTitle", "DocumentName"}, {"Caption", "Caption-Abstract", "Headline"},
-	{"Description", "Description", "ImageDescription"}, {"Keywords", "Keywords", "Subject", "XPKeywords"},
-	{"Artist", "Artist", "By-line"}, {"Author", "Author", "XPAuthor", "Creator"}, {"Copyright", "Copyright", "CopyrightNotice", "Rights"},
-	{"DateTimeOriginal", "DateTimeOriginal"}, {"CreateDate", "CreateDate", "DateTimeDigitized", "DateCreated"}, {"Make", "Make"}, {"Model", "Model"},
-	{"LensModel", "LensModel"}, {"Software", "Software"}, {"Orientation", "Orientation"}, {"ExposureTime", "ExposureTime"}, {"FNumber", "FNumber"},
-	{"ISO", "ISO", "ISOSpeedRatings", "PhotographicSensitivity"}, {"FocalLength", "FocalLength"}, {"GPSLatitude", "GPSLatitude"}, {"GPSLongitude", "GPSLongitude"},
-	{"GPSAltitude", "GPSAltitude"}, {"UserComment", "UserComment", "XPComment"}, {"City", "City"}, {"Country", "Country-PrimaryLocationName", "Country"},
+	{"Title", "Title", "ObjectName", "XPTitle", "DocumentName"},
+	{"Caption", "Caption-Abstract", "Headline"},
+	{"Description", "Description", "ImageDescription"},
+	{"Keywords", "Keywords", "Subject", "XPKeywords"},
+	{"Artist", "Artist", "By-line"},
+	{"Author", "Author", "XPAuthor", "Creator"},
+	{"Copyright", "Copyright", "CopyrightNotice", "Rights"},
+	{"DateTimeOriginal", "DateTimeOriginal"},
+	{"CreateDate", "CreateDate", "DateTimeDigitized", "DateCreated"},
+	{"Make", "Make"},
+	{"Model", "Model"},
+	{"LensModel", "LensModel"},
+	{"Software", "Software"},
+	{"Orientation", "Orientation"},
+	{"ExposureTime", "ExposureTime"},
+	{"FNumber", "FNumber"},
+	{"ISO", "ISO", "ISOSpeedRatings", "PhotographicSensitivity"},
+	{"FocalLength", "FocalLength"},
+	{"GPSLatitude", "GPSLatitude"},
+	{"GPSLongitude", "GPSLongitude"},
+	{"GPSAltitude", "GPSAltitude"},
+	{"UserComment", "UserComment", "XPComment"},
+	{"City", "City"},
+	{"Country", "Country-PrimaryLocationName", "Country"},
 }
 
 func value(v any) string {

@@ -172,21 +172,21 @@ func (d *document) frame(s *xmlscan.Scanner, b *strings.Builder, emit func(block
 			alt = draft.Line(alt + " " + s.Inner(2000))
 		case s.Starts("object"):
 			object = true
-			d.chart(s.Any("href"), emit)
+			chart(d, s.Any("href"), emit)
 			s.Skip()
 		case s.Starts("text-box"), s.Starts("table"):
 			object = object || s.Starts("table") // what is drawn of it is no image
-			if d.framed(s, emit) != nil {
+			if framed(d, s, emit) != nil {
 				return // Out.Err says why
 			}
 		}
 	}
 	if href != "" && !object {
-		b.WriteString(d.image(href, alt))
+		b.WriteString(picture(d, href, alt))
 	}
 }
 
-func (d *document) framed(s *xmlscan.Scanner, emit func(block)) error {
+func framed(d *document, s *xmlscan.Scanner, emit func(block)) error {
 	if s.Starts("table") {
 		return d.block(s, emit)
 	}
@@ -194,7 +194,7 @@ func (d *document) framed(s *xmlscan.Scanner, emit func(block)) error {
 }
 
 // image returns what is shown in the place of an image.
-func (d *document) image(href, alt string) string {
+func picture(d *document, href, alt string) string {
 	kind := strings.ToLower(strings.TrimPrefix(path.Ext(href), "."))
 	if kind == "jpg" {
 		kind = "jpeg"
@@ -209,7 +209,7 @@ func (d *document) image(href, alt string) string {
 }
 
 // chart writes the table that an embedded chart has its data in.
-func (d *document) chart(href string, emit func(block)) {
+func chart(d *document, href string, emit func(block)) {
 	name := path.Clean(href) + "/content.xml"
 	if href == "" || !d.zip.Has(name) {
 		return

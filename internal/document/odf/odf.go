@@ -41,7 +41,7 @@ func Convert(_ context.Context, src draft.Source, out *draft.Out) error {
 	if err := d.part("content.xml"); err != nil {
 		return err
 	}
-	return d.end()
+	return finish(d)
 }
 
 // locked reports whether the manifest says that parts are encrypted.
@@ -124,9 +124,9 @@ func (d *document) part(name string) error {
 		}
 		switch string(s.Name) {
 		case "style":
-			d.style(s)
+			readStyle(d, s)
 		case "list-style":
-			d.listStyle(s)
+			readListStyle(d, s)
 		case "master-styles":
 			s.Skip()
 		case "text", "presentation", "drawing":
@@ -145,7 +145,7 @@ func (d *document) part(name string) error {
 	return d.out.Err()
 }
 
-func (d *document) style(s *xmlscan.Scanner) {
+func readStyle(d *document, s *xmlscan.Scanner) {
 	name := s.Any("name")
 	st := d.styles[s.Any("parent-style-name")]
 	for depth := s.Depth(); s.Next(); {
@@ -171,7 +171,7 @@ func (d *document) style(s *xmlscan.Scanner) {
 	}
 }
 
-func (d *document) listStyle(s *xmlscan.Scanner) {
+func readListStyle(d *document, s *xmlscan.Scanner) {
 	name := s.Any("name")
 	for depth := s.Depth(); s.Next(); {
 		if s.Kind == xmlscan.End && s.Depth() < depth {
@@ -252,7 +252,7 @@ func (d *document) block(s *xmlscan.Scanner, emit func(block)) error {
 	case "page":
 		return d.slide(s)
 	case "image":
-		emit(block{text: d.image(s.Any("href"), "")})
+		emit(block{text: picture(d, s.Any("href"), "")})
 	case "tracked-changes", "forms", "sequence-decls", "variable-decls", "annotation-end", "table-source", "settings", "date-time-decl":
 		s.Skip()
 	}
@@ -325,7 +325,7 @@ func (d *document) item(s *xmlscan.Scanner, indent, bullet string, first *bool, 
 }
 
 // end writes the notes below the text.
-func (d *document) end() error {
+func finish(d *document) error {
 	for i, n := range d.notes {
 		d.out.Item("[^" + strconv.Itoa(i+1) + "]: " + n)
 	}

@@ -169,22 +169,18 @@ func (d *document) slide(s *xmlscan.Scanner) error {
 		}
 		switch {
 		case s.Starts("frame"):
-			class := s.Any("class")
-			var b strings.Builder
-			var inner []block
-			d.frame(s, &b, func(bl block) { inner = append(inner, bl) })
-			if b.Len() > 0 {
-				inner = append(inner, block{text: b.String()})
+			isTitle := s.Any("class") == "title" && title == ""
+			inner := inFrame(d, s)
+			if !isTitle {
+				body = append(body, inner...)
 			}
-			if class == "title" && title == "" {
-				for _, bl := range inner {
+			for _, bl := range inner {
+				if isTitle {
 					title = draft.Line(title + " " + bl.text)
 				}
-				continue
 			}
-			body = append(body, inner...)
 		case s.Starts("notes"):
-			if err := d.speaker(s, &notes); err != nil {
+			if err := speaker(d, s, &notes); err != nil {
 				return err
 			}
 		case s.Starts("p"), s.Starts("list"):
@@ -198,6 +194,22 @@ func (d *document) slide(s *xmlscan.Scanner) error {
 	if title == "" && len(body) > 1 && titleLike(body[0]) {
 		title, body = draft.Line(body[0].text), body[1:]
 	}
+	writeSlide(d, title, body, notes)
+	return d.out.Err()
+}
+
+// inFrame returns what is in a frame of a slide.
+func inFrame(d *document, s *xmlscan.Scanner) []block {
+	var b strings.Builder
+	var inner []block
+	d.frame(s, &b, func(bl block) { inner = append(inner, bl) })
+	if b.Len() > 0 {
+		inner = append(inner, block{text: b.String()})
+	}
+	return inner
+}
+
+func writeSlide(d *document, title string, body, notes []block) {
 	head := "Slide " + strconv.Itoa(d.slides)
 	if title != "" {
 		head += ": " + title
@@ -208,11 +220,10 @@ func (d *document) slide(s *xmlscan.Scanner) error {
 	}
 	if len(notes) > 0 {
 		d.out.Heading(3, "Notes:")
-		for _, bl := range notes {
-			d.write(bl)
-		}
 	}
-	return d.out.Err()
+	for _, bl := range notes {
+		d.write(bl)
+	}
 }
 
 // titleLike reports whether what comes first on a slide is likely its title, where
@@ -222,7 +233,7 @@ func titleLike(b block) bool {
 }
 
 // speaker reads what the speaker has noted.
-func (d *document) speaker(s *xmlscan.Scanner, notes *[]block) error {
+func speaker(d *document, s *xmlscan.Scanner, notes *[]block) error {
 	for depth := s.Depth(); s.Next(); {
 		if s.Kind == xmlscan.End && s.Depth() < depth {
 			return nil

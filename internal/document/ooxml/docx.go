@@ -115,7 +115,6 @@ func (d *document) blocks(s *xmlscan.Scanner, depth int, emit func(block)) error
 func (d *document) rows(s *xmlscan.Scanner) ([][]string, error) {
 	rows := [][]string{}
 	var row []string
-	wide, merged := 1, false
 	for depth := s.Depth(); s.Next(); {
 		if s.Kind == xmlscan.End {
 			if s.Depth() < depth {
@@ -133,18 +132,11 @@ func (d *document) rows(s *xmlscan.Scanner) ([][]string, error) {
 		case "tr":
 			row = []string{}
 		case "tc":
-			wide, merged = 1, false
-			text, err := d.cell(s, &wide, &merged)
+			cells, err := d.cells(s)
 			if err != nil {
 				return nil, err
 			}
-			if merged {
-				text = ""
-			}
-			row = append(row, text)
-			for range min(wide, 100) - 1 {
-				row = append(row, "")
-			}
+			row = append(row, cells...)
 		case "gridBefore":
 			if n, err := strconv.Atoi(s.Any("val")); err == nil {
 				row = append(row, make([]string, min(max(n, 0), 100))...)
@@ -154,6 +146,16 @@ func (d *document) rows(s *xmlscan.Scanner) ([][]string, error) {
 		}
 	}
 	return slices.DeleteFunc(rows, func(r []string) bool { return len(r) == 0 }), d.out.Err()
+}
+
+// cells reads a cell, and the empty ones that it spans.
+func (d *document) cells(s *xmlscan.Scanner) ([]string, error) {
+	wide, merged := 1, false
+	text, err := d.cell(s, &wide, &merged)
+	if merged {
+		text = ""
+	}
+	return append([]string{text}, make([]string, min(wide, 100)-1)...), err
 }
 
 // cell reads a cell, with how many columns it spans and whether it only continues

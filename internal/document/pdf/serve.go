@@ -226,6 +226,6 @@ func (s *server) render(at requests.Page, points float64) ([]byte, error) {
 	defer image.Cleanup()
 	var b bytes.Buffer
 	e := png.Encoder{CompressionLevel: png.BestSpeed}
-	err = e.Encode(&b, image.Result.Image)
+	err = e.Encode(&b, image.Result.RenderedImage)
 	return b.Bytes(), err
 }

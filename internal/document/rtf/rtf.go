@@ -31,7 +31,7 @@ func Convert(_ context.Context, src draft.Source, out *draft.Out) error {
 
 // Text converts rich text that is part of another document.
 func Text(body []byte, out *draft.Out) error {
-	p := &parser{out: out, in: body, levels: map[int]int{}, page: windows(1252)}
+	p := &parser{out: out, lexer: lexer{in: body, page: windows(1252)}, levels: map[int]int{}}
 	p.state.uc = 1
 	if err := p.parse(); err != nil {
 		return err
@@ -62,29 +62,43 @@ type state struct {
 }
 
 type parser struct {
+	lexer
+	paragraph
+	grid
 	out    *draft.Out
-	in     []byte
-	pos    int
 	state  state
 	stack  []state
-	page   encoding.Encoding
-	levels map[int]int // headings, by style
-	skip   int         // bytes that stand for a letter of Unicode again
-	star   bool        // the next word may be left out, where it is not known
-	high   uint16      // the first half of such a letter
-	raw    []byte      // bytes of the code page
+	levels map[int]int                 // headings, by style
+	side   map[string]*strings.Builder // text that is not the document's own
+	notes  []string
+	images int
+}
 
-	text   []byte // of the paragraph
+// A lexer is where the parser is in the file, and in its encoding.
+type lexer struct {
+	in   []byte
+	pos  int
+	page encoding.Encoding
+	raw  []byte // bytes of the code page
+	skip int    // bytes that stand for a letter of Unicode again
+	high uint16 // the first half of such a letter
+	star bool   // the next word may be left out, where it is not known
+}
+
+// A paragraph is the one that is open.
+type paragraph struct {
+	text   []byte
 	look   string
 	level  int
 	bullet string
+	link   int // where the text of a link begins, -1 for none
+}
+
+// A grid is the table that is open.
+type grid struct {
 	inCell bool
 	cells  []string
 	rows   [][]string
-	side   map[string]*strings.Builder // text that is not the document's own
-	link   int                         // where the text of a link begins, -1 for none
-	notes  []string
-	images int
 }
 
 func windows(number int) encoding.Encoding {
@@ -152,7 +166,7 @@ func (p *parser) parse() error {
 }
 
 // literal takes a byte of the code page.
-func (p *parser) literal(c byte) {
+func (p *lexer) literal(c byte) {
 	if p.skip > 0 {
 		p.skip--
 		return
@@ -290,13 +304,13 @@ func (p *parser) word(name string, n int, given bool) {
 			p.level = p.levels[n]
 		}
 	case "outlinelevel":
-		p.outline(n)
+		outline(p, n)
 	default:
 		p.structure(name, n)
 	}
 }
 
-func (p *parser) outline(n int) {
+func outline(p *parser, n int) {
 	if n < 0 || n > 8 {
 		return
 	}

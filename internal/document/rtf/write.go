@@ -103,7 +103,7 @@ func (p *parser) endLink() {
 func (p *parser) write(text string) {
 	switch {
 	case p.state.dest == "stylesheet":
-		p.styleName(text)
+		styleName(p, text)
 	case p.state.dest != "":
 		if b := p.side[p.state.dest]; b != nil && b.Len() < 1<<20 {
 			b.WriteString(text)
@@ -136,7 +136,7 @@ func (p *parser) write(text string) {
 }
 
 // styleName learns by its name whether a style is one of headings.
-func (p *parser) styleName(text string) {
+func styleName(p *parser, text string) {
 	name := strings.ToLower(strings.TrimRight(strings.TrimSpace(text), ";"))
 	if name == "title" {
 		p.levels[p.state.style] = 1

@@ -80,14 +80,14 @@ func (t *Table) begin() {
 
 // End writes what was held back. It reports whether there was anything.
 func (t *Table) End() bool {
-	any := t.begun || len(t.held) > 0
+	some := t.begun || len(t.held) > 0
 	if !t.begun {
 		t.begin()
 	}
-	if any {
+	if some {
 		t.out.EndTable()
 	}
-	return any
+	return some
 }
 
 // Wanted returns the sheets that are wanted by their name or number, and an error

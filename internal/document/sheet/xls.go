@@ -157,7 +157,7 @@ func (b *biff) globals() error {
 			b.since1904 = len(r.body) > 0 && r.body[0] == 1
 		case recFormat:
 			if len(r.body) > 4 {
-				text, _ := unicodeString(r.body[2:], 2)
+				text := unicodeString(r.body[2:], 2)
 				b.formats[int(binary.LittleEndian.Uint16(r.body))] = formatKind(text)
 			}
 		case recXF:
@@ -166,7 +166,7 @@ func (b *biff) globals() error {
 			}
 		case recBoundary:
 			if len(r.body) > 7 {
-				name, _ := unicodeString(r.body[6:], 1)
+				name := unicodeString(r.body[6:], 1)
 				b.sheets = append(b.sheets, xlsSheet{name, binary.LittleEndian.Uint32(r.body), r.body[5], r.body[4]&3 != 0})
 			}
 		case recSST:
@@ -176,9 +176,9 @@ func (b *biff) globals() error {
 }
 
 // unicodeString reads a text whose length has so many bytes.
-func unicodeString(b []byte, width int) (string, int) {
+func unicodeString(b []byte, width int) string {
 	if len(b) < width+1 {
-		return "", len(b)
+		return ""
 	}
 	n := int(b[0])
 	if width == 2 {
@@ -188,10 +188,10 @@ func unicodeString(b []byte, width int) (string, int) {
 	b = b[width+1:]
 	if !wide {
 		n = min(n, len(b))
-		return latin(b[:n]), width + 1 + n
+		return latin(b[:n])
 	}
 	n = min(n, len(b)/2)
-	return utf16Text(b[:2*n]), width + 1 + 2*n
+	return utf16Text(b[:2*n])
 }
 
 // strings reads the texts that cells share, and returns the position behind them.
@@ -380,7 +380,7 @@ func (g *xlsRows) number(style int, v float64) string {
 func (g *xlsRows) cell(r record) {
 	d := r.body
 	if r.id == recString {
-		text, _ := unicodeString(d, 2)
+		text := unicodeString(d, 2)
 		g.put(g.row, g.last, text)
 		return
 	}
@@ -397,7 +397,7 @@ func (g *xlsRows) cell(r record) {
 			}
 		}
 	case recLabel:
-		text, _ := unicodeString(d, 2)
+		text := unicodeString(d, 2)
 		g.put(row, column, text)
 	case recNumber:
 		if len(d) >= 8 {

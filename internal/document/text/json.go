@@ -22,27 +22,38 @@ const (
 
 // JSON converts JSON to a block of code, indented where it is all on one line.
 func JSON(ctx context.Context, src draft.Source, out *draft.Out) error {
-	if src.Size <= maxIndented {
-		r, _ := Decode(src)
-		b, err := io.ReadAll(r)
-		if err != nil {
-			return draft.Damage(err, "the JSON cannot be read")
-		}
-		if notebook(b) {
-			return Notebook(ctx, src, out)
-		}
-		if bytes.Count(bytes.TrimSpace(b), []byte("\n")) < len(b)/500+1 && nesting(b) < maxDepth {
-			var indented bytes.Buffer
-			if json.Indent(&indented, b, "", "  ") == nil && indented.Len() < 4*len(b)+100 {
-				out.Code("json", indented.String())
-				return out.Err()
-			}
-		}
-		if !json.Valid(b) && !lineWise(b) {
-			out.Note("this is no valid JSON: it is shown as it is")
-		}
+	if src.Size > maxIndented {
+		return fenced(src, out, "json")
+	}
+	r, _ := Decode(src)
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return draft.Damage(err, "the JSON cannot be read")
+	}
+	if notebook(b) {
+		return Notebook(ctx, src, out)
+	}
+	if text := indented(b); text != "" {
+		out.Code("json", text)
+		return out.Err()
+	}
+	if !json.Valid(b) && !lineWise(b) {
+		out.Note("this is no valid JSON: it is shown as it is")
 	}
 	return fenced(src, out, "json")
+}
+
+// indented returns JSON that stands on one line indented, and "" where that would
+// not help, or be far larger.
+func indented(b []byte) string {
+	if bytes.Count(bytes.TrimSpace(b), []byte("\n")) >= len(b)/500+1 || nesting(b) >= maxDepth {
+		return ""
+	}
+	var to bytes.Buffer
+	if json.Indent(&to, b, "", "  ") != nil || to.Len() >= 4*len(b)+100 {
+		return ""
+	}
+	return to.String()
 }
 
 // nesting returns how deep JSON is nested.

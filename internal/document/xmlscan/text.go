@@ -60,8 +60,8 @@ func whole(piece []byte) []byte {
 func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
 func cutName(name []byte) (prefix, local []byte) {
-	if i := bytes.IndexByte(name, ':'); i >= 0 {
-		return name[:i], name[i+1:]
+	if before, after, ok := bytes.Cut(name, []byte(":")); ok {
+		return before, after
 	}
 	return nil, name
 }

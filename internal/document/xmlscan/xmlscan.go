@@ -333,7 +333,7 @@ func declaration(s *Scanner) {
 	if !ok {
 		return
 	}
-	if i := bytes.IndexByte(text, '['); i < 0 {
+	if !bytes.Contains(text, []byte("[")) {
 		return
 	}
 	inner := bytes.Clone(text)
