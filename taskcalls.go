@@ -95,11 +95,10 @@ func (h hop) drop(ctx context.Context, s *relay.Sending, id string) {
 // asModernTask is asTask at a server of the modern era. Such a task may want input: the result
 // says so as that of a call does, and the next call carries on.
 func (h hop) asModernTask(ctx context.Context, s *relay.Sending) (tool.Bytes, error) {
-	capabilities := capabilitiesOf(s)
-	if _, ok := extensionsOf(capabilities)[era.TasksExtension]; ok {
-		return h.Send(ctx, s) // its client knows
+	if era.MetaOf(tool.OneOf(s.Params)).Version != "" {
+		return h.Send(ctx, s) // a client of the same era is told what it lacks
 	}
-	capabilities, err := withTasks(capabilities)
+	capabilities, err := withTasks(capabilitiesOf(s))
 	if err != nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the capabilities of the client cannot be read: %v", err)
 	}
@@ -176,7 +175,7 @@ func capabilitiesOf(s *relay.Sending) []byte {
 			return f.Value
 		}
 	}
-	return era.MetaOf(tool.OneOf(s.Params)).Capabilities
+	return nil
 }
 
 func extensionsOf(capabilities []byte) map[string]json.RawMessage {
