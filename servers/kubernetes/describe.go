@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -72,7 +73,7 @@ func (s *server) describe(ctx context.Context, c *kube.Client, in describeInput)
 	out := describeOutput{Kind: r.Kind, Name: in.Name, Namespace: ns, Events: []eventRow{}}
 	p := page{limit: describeChars}
 	p.line("## %s %s\n", r.Kind, strings.TrimPrefix(ns+"/"+in.Name, "/"))
-	s.head(&p, o, &out)
+	head(&p, s.now(), o, &out)
 	conditions(&p, o, &out)
 	containers(&p, o, &out)
 	where := ns
@@ -85,19 +86,19 @@ func (s *server) describe(ctx context.Context, c *kube.Client, in describeInput)
 		p.line("\n### Events\n\nThey cannot be read: %s", plain(err.Error(), 300))
 	case len(events) > 0:
 		p.line("\n### Events\n")
-		shown := s.eventTable(&p, events, 10)
+		shown := eventTable(&p, s.now(), events, 10)
 		for i := range shown {
 			out.Events = append(out.Events, events[i].row())
 		}
 	default:
 		p.line("\n### Events\n\nNone.")
 	}
-	s.rest(&p, r, o)
+	rest(&p, r, o)
 	return p.String(), out, nil
 }
 
 // head writes what every object has.
-func (s *server) head(p *page, o object, out *describeOutput) {
+func head(p *page, now time.Time, o object, out *describeOutput) {
 	var whole pod
 	b, err := json.Marshal(o)
 	if err != nil || json.Unmarshal(b, &whole) != nil {
@@ -113,7 +114,7 @@ func (s *server) head(p *page, o object, out *describeOutput) {
 			p.line("- message: %s", told(whole.Status.Message, 400))
 		}
 	}
-	p.line("- created: %s (%s ago)", out.Created, age(s.now(), whole.Metadata.Created))
+	p.line("- created: %s (%s ago)", out.Created, age(now, whole.Metadata.Created))
 	if whole.Metadata.Deleted != nil {
 		p.line("- being deleted since %s", stamp(*whole.Metadata.Deleted))
 	}
@@ -252,7 +253,7 @@ func pairs(m map[string]string) string {
 }
 
 // rest writes what of spec and status was not said already.
-func (s *server) rest(p *page, r kube.Resource, o object) {
+func rest(p *page, r kube.Resource, o object) {
 	rest := map[string]any{}
 	for k, v := range o {
 		if k != "metadata" && k != "kind" && k != "apiVersion" {

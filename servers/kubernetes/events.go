@@ -115,7 +115,7 @@ func (s *server) events(ctx context.Context, c *kube.Client, in eventsInput) (st
 		p.line("None. Clusters forget events, mostly after an hour.")
 		return p.String(), out, nil
 	}
-	shown := s.eventTable(&p, list, clamp(in.Limit, 1, eventRows))
+	shown := eventTable(&p, s.now(), list, clamp(in.Limit, 1, eventRows))
 	for i := range shown {
 		out.Events = append(out.Events, list[i].row())
 	}
@@ -154,9 +154,8 @@ func (s *server) eventsOf(ctx context.Context, c *kube.Client, ns string, in eve
 }
 
 // eventTable writes events, and returns how many fit.
-func (s *server) eventTable(p *page, list []event, limit int) int {
+func eventTable(p *page, now time.Time, list []event, limit int) int {
 	p.line("| age | type | reason | object | count | message |\n| --- | --- | --- | --- | --- | --- |")
-	now := s.now()
 	return p.rows(min(len(list), limit), func(i int) string {
 		r := list[i].row()
 		return fmt.Sprintf("| %s | %s | %s | %s | %d | %s |", age(now, list[i].when()), cell(r.Type, 20), cell(r.Reason, 40), cell(r.Object, 120), r.Count, cell(r.Message, 300))

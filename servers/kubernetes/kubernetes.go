@@ -42,10 +42,14 @@ type Options struct {
 }
 
 type server struct {
-	o       Options
+	access
 	timeout time.Duration
 	now     func() time.Time
+}
 
+// access is what calls may reach: the cluster, and the namespaces of it.
+type access struct {
+	o       Options
 	mu      sync.Mutex
 	cluster *kube.Client // nil until the first call
 }
@@ -53,7 +57,7 @@ type server struct {
 // New returns the server. It fails where an option cannot be used, and names it. The
 // kubeconfig file is read with the first call.
 func New(o Options) (*mcp.Server, error) {
-	s := &server{o: o, now: time.Now}
+	s := &server{access: access{o: o}, now: time.Now}
 	if o.TimeoutSec == 0 {
 		o.TimeoutSec = 15
 	}
@@ -124,42 +128,42 @@ func Meta() map[string]tool.Meta {
 }
 
 // client returns the client of the cluster, which is made by the first call.
-func (s *server) client() (*kube.Client, error) {
-	s.mu.Lock()
-	c := s.cluster
-	s.mu.Unlock()
+func (a *access) client() (*kube.Client, error) {
+	a.mu.Lock()
+	c := a.cluster
+	a.mu.Unlock()
 	if c != nil {
 		return c, nil
 	}
-	c, err := kube.Load(kube.Options{Files: s.o.Kubeconfig, Context: s.o.Context, AllowExec: s.o.AllowExec})
+	c, err := kube.Load(kube.Options{Files: a.o.Kubeconfig, Context: a.o.Context, AllowExec: a.o.AllowExec})
 	if errors.Is(err, kube.ErrNone) {
 		return nil, errors.New("no cluster is configured. The operator sets the option kubeconfig of this server, or KUBECONFIG in its environment, or runs it in the cluster")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the cluster cannot be used: %w", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.cluster == nil {
-		s.cluster = c
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.cluster == nil {
+		a.cluster = c
 	}
-	return s.cluster, nil
+	return a.cluster, nil
 }
 
 // namespace returns the namespace that a call means; all is only for what may span
 // all, and gives "" then.
-func (s *server) namespace(c *kube.Client, given string, all bool) (string, error) {
+func (a *access) namespace(c *kube.Client, given string, all bool) (string, error) {
 	if all {
-		if len(s.o.Namespaces) > 0 {
-			return "", fmt.Errorf("all_namespaces is not allowed here. Ask for one of: %s", strings.Join(s.o.Namespaces, ", "))
+		if len(a.o.Namespaces) > 0 {
+			return "", fmt.Errorf("all_namespaces is not allowed here. Ask for one of: %s", strings.Join(a.o.Namespaces, ", "))
 		}
 		return "", nil
 	}
 	if given == "" {
-		given = s.o.Namespace
+		given = a.o.Namespace
 	}
-	if given == "" && len(s.o.Namespaces) > 0 && !slices.Contains(s.o.Namespaces, c.Namespace) {
-		given = s.o.Namespaces[0]
+	if given == "" && len(a.o.Namespaces) > 0 && !slices.Contains(a.o.Namespaces, c.Namespace) {
+		given = a.o.Namespaces[0]
 	}
 	if given == "" {
 		given = c.Namespace
@@ -170,8 +174,8 @@ func (s *server) namespace(c *kube.Client, given string, all bool) (string, erro
 	if !kube.ValidName(given) {
 		return "", fmt.Errorf("namespace: %q is no name of a namespace", plain(given, 60))
 	}
-	if len(s.o.Namespaces) > 0 && !slices.Contains(s.o.Namespaces, given) {
-		return "", fmt.Errorf("namespace %s is not allowed here. Ask for one of: %s", plain(given, 60), strings.Join(s.o.Namespaces, ", "))
+	if len(a.o.Namespaces) > 0 && !slices.Contains(a.o.Namespaces, given) {
+		return "", fmt.Errorf("namespace %s is not allowed here. Ask for one of: %s", plain(given, 60), strings.Join(a.o.Namespaces, ", "))
 	}
 	return given, nil
 }

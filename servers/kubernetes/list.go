@@ -75,18 +75,18 @@ func (s *server) addList(srv *mcp.Server) {
 }
 
 // resource returns the kind that a call means, and the namespace.
-func (s *server) resource(ctx context.Context, c *kube.Client, kind, namespace string, all bool) (kube.Resource, string, error) {
+func (a *access) resource(ctx context.Context, c *kube.Client, kind, namespace string, all bool) (kube.Resource, string, error) {
 	r, err := c.Find(ctx, kind)
 	if err != nil {
 		return r, "", err
 	}
 	if !r.Namespaced {
-		if len(s.o.Namespaces) > 0 {
-			return r, "", fmt.Errorf("%s belong to no namespace, and only these may be seen here: %s", r.Name(), strings.Join(s.o.Namespaces, ", "))
+		if len(a.o.Namespaces) > 0 {
+			return r, "", fmt.Errorf("%s belong to no namespace, and only these may be seen here: %s", r.Name(), strings.Join(a.o.Namespaces, ", "))
 		}
 		return r, "", nil
 	}
-	ns, err := s.namespace(c, namespace, all)
+	ns, err := a.namespace(c, namespace, all)
 	return r, ns, err
 }
 
@@ -115,7 +115,7 @@ func (s *server) list(ctx context.Context, c *kube.Client, in listInput) (string
 	if err := c.GetAs(ctx, kube.Table, r.Path(ns, ""), query, &t); err != nil {
 		return "", listOutput{}, err
 	}
-	out := s.tabular(r, t, r.Namespaced && ns == "")
+	out := tabular(r, t, r.Namespaced && ns == "")
 	out.Remaining, out.Continue = t.Metadata.Remaining, plain(t.Metadata.Continue, 2000)
 	p := page{limit: listChars}
 	where := ""
@@ -150,7 +150,7 @@ func cells(list []string, limit int) []string {
 }
 
 // tabular returns the columns and rows of a list.
-func (s *server) tabular(r kube.Resource, t table, spaces bool) listOutput {
+func tabular(r kube.Resource, t table, spaces bool) listOutput {
 	out := listOutput{Kind: r.Kind, Columns: []string{}, Rows: [][]string{}}
 	if spaces {
 		out.Columns = append(out.Columns, "Namespace")
@@ -288,8 +288,8 @@ func write(p *page, v any) bool {
 }
 
 // object reads one object.
-func (s *server) object(ctx context.Context, c *kube.Client, kind, namespace, name string) (kube.Resource, string, object, error) {
-	r, ns, err := s.resource(ctx, c, kind, namespace, false)
+func (a *access) object(ctx context.Context, c *kube.Client, kind, namespace, name string) (kube.Resource, string, object, error) {
+	r, ns, err := a.resource(ctx, c, kind, namespace, false)
 	if err != nil {
 		return r, "", nil, err
 	}
@@ -298,7 +298,7 @@ func (s *server) object(ctx context.Context, c *kube.Client, kind, namespace, na
 	}
 	var o object
 	if err := c.Get(ctx, r.Path(ns, name), nil, &o); err != nil {
-		return r, "", nil, s.missing(ctx, c, r, ns, name, err)
+		return r, "", nil, a.missing(ctx, c, r, ns, name, err)
 	}
 	if o["kind"] == nil {
 		o["kind"] = r.Kind
@@ -308,12 +308,12 @@ func (s *server) object(ctx context.Context, c *kube.Client, kind, namespace, na
 
 // missing adds to the error for an object that is not there where one of that name
 // is, or which names there are.
-func (s *server) missing(ctx context.Context, c *kube.Client, r kube.Resource, ns, name string, err error) error {
+func (a *access) missing(ctx context.Context, c *kube.Client, r kube.Resource, ns, name string, err error) error {
 	e, ok := errors.AsType[*kube.Error](err)
 	if !ok || e.Code != http.StatusNotFound {
 		return err
 	}
-	if r.Namespaced && len(s.o.Namespaces) == 0 {
+	if r.Namespaced && len(a.o.Namespaces) == 0 {
 		if found := c.Where(ctx, r, name); len(found) > 0 {
 			return errors.New(e.Text + ". One of that name is in namespace " + plain(strings.Join(found, ", "), 400))
 		}

@@ -78,8 +78,8 @@ func apps(kind string) kube.Resource {
 }
 
 // workload reads one.
-func (s *server) workload(ctx context.Context, c *kube.Client, kind, namespace, name string) (string, *workload, error) {
-	ns, err := s.namespace(c, namespace, false)
+func (a *access) workload(ctx context.Context, c *kube.Client, kind, namespace, name string) (string, *workload, error) {
+	ns, err := a.namespace(c, namespace, false)
 	if err != nil {
 		return "", nil, err
 	}
@@ -88,7 +88,7 @@ func (s *server) workload(ctx context.Context, c *kube.Client, kind, namespace, 
 	}
 	var w workload
 	if err := c.Get(ctx, apps(kind).Path(ns, name), nil, &w); err != nil {
-		return "", nil, s.missing(ctx, c, apps(kind), ns, name, err)
+		return "", nil, a.missing(ctx, c, apps(kind), ns, name, err)
 	}
 	return ns, &w, nil
 }
