@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,11 +28,9 @@ type kernelHint struct {
 }
 
 // troubles are lines of the kernel's log that somebody who looks for a fault
-// should see, by what they tell of.
-var troubles = []struct {
-	kind  string
-	match *regexp.Regexp
-}{
+// should see, by what they tell of. They are compiled when first used: each bundled
+// server is a process of the same program.
+var troubles = sync.OnceValue(func() []trouble { return []trouble{
 	{"out of memory", regexp.MustCompile(`(?i)out of memory|oom-kill|oom_reaper|invoked oom`)},
 	{"disk", regexp.MustCompile(`(?i)i/o error|medium error|critical target error|ata\d+.*(failed|reset)|nvme.*(timeout|reset)|unrecovered read`)},
 	{"file system", regexp.MustCompile(`(?i)(ext4|xfs|btrfs).*(error|corrupt|warning)|remounting filesystem read-only|no space left`)},
@@ -39,6 +38,11 @@ var troubles = []struct {
 	{"crash", regexp.MustCompile(`(?i)segfault at|general protection|kernel panic|^BUG:|oops:|call trace`)},
 	{"network", regexp.MustCompile(`(?i)link is down|nf_conntrack.*full|possible SYN flooding|neighbour.*overflow`)},
 	{"heat", regexp.MustCompile(`(?i)temperature above threshold|thermal.*(throttl|critical)|mce: .*hardware error`)},
+}})
+
+type trouble struct {
+	kind  string
+	match *regexp.Regexp
 }
 
 func addKernel(srv *mcp.Server) {
@@ -91,7 +95,7 @@ func hint(record string, started time.Time) (kernelHint, bool) {
 	if err != nil {
 		return kernelHint{}, false
 	}
-	for _, t := range troubles {
+	for _, t := range troubles() {
 		if t.match.MatchString(text) {
 			at := started.Add(time.Duration(us) * time.Microsecond)
 			return kernelHint{t.kind, at.UTC().Format(time.RFC3339), plain(text, 200)}, true

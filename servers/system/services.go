@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -108,10 +109,12 @@ func (s *server) listServices(ctx context.Context, in servicesInput) (string, se
 	return head + table([]string{"name", "state", "detail", "description"}, rows, servicesChars-len(head)), out, nil
 }
 
-var serviceName = regexp.MustCompile(`^[A-Za-z0-9_.@:\\][A-Za-z0-9_.@:\\ ()$-]{0,254}$`)
+var serviceName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_.@:\\][A-Za-z0-9_.@:\\ ()$-]{0,254}$`)
+})
 
 func (s *server) serviceStatus(ctx context.Context, in serviceInput) (string, serviceOutput, error) {
-	if !serviceName.MatchString(in.Name) {
+	if !serviceName().MatchString(in.Name) {
 		return "", serviceOutput{}, fmt.Errorf("%q is no name of a service. Call list_services for those that there are", plain(in.Name, 60))
 	}
 	ctx, cancel := context.WithTimeout(ctx, servicesTime)
