@@ -30,15 +30,17 @@ type kernelHint struct {
 // troubles are lines of the kernel's log that somebody who looks for a fault
 // should see, by what they tell of. They are compiled when first used: each bundled
 // server is a process of the same program.
-var troubles = sync.OnceValue(func() []trouble { return []trouble{
-	{"out of memory", regexp.MustCompile(`(?i)out of memory|oom-kill|oom_reaper|invoked oom`)},
-	{"disk", regexp.MustCompile(`(?i)i/o error|medium error|critical target error|ata\d+.*(failed|reset)|nvme.*(timeout|reset)|unrecovered read`)},
-	{"file system", regexp.MustCompile(`(?i)(ext4|xfs|btrfs).*(error|corrupt|warning)|remounting filesystem read-only|no space left`)},
-	{"hang", regexp.MustCompile(`(?i)blocked for more than|soft lockup|hard lockup|rcu.*stall|hung_task`)},
-	{"crash", regexp.MustCompile(`(?i)segfault at|general protection|kernel panic|^BUG:|oops:|call trace`)},
-	{"network", regexp.MustCompile(`(?i)link is down|nf_conntrack.*full|possible SYN flooding|neighbour.*overflow`)},
-	{"heat", regexp.MustCompile(`(?i)temperature above threshold|thermal.*(throttl|critical)|mce: .*hardware error`)},
-}})
+var troubles = sync.OnceValue(func() []trouble {
+	return []trouble{
+		{"out of memory", regexp.MustCompile(`(?i)out of memory|oom-kill|oom_reaper|invoked oom`)},
+		{"disk", regexp.MustCompile(`(?i)i/o error|medium error|critical target error|ata\d+.*(failed|reset)|nvme.*(timeout|reset)|unrecovered read`)},
+		{"file system", regexp.MustCompile(`(?i)(ext4|xfs|btrfs).*(error|corrupt|warning)|remounting filesystem read-only|no space left`)},
+		{"hang", regexp.MustCompile(`(?i)blocked for more than|soft lockup|hard lockup|rcu.*stall|hung_task`)},
+		{"crash", regexp.MustCompile(`(?i)segfault at|general protection|kernel panic|^BUG:|oops:|call trace`)},
+		{"network", regexp.MustCompile(`(?i)link is down|nf_conntrack.*full|possible SYN flooding|neighbour.*overflow`)},
+		{"heat", regexp.MustCompile(`(?i)temperature above threshold|thermal.*(throttl|critical)|mce: .*hardware error`)},
+	}
+})
 
 type trouble struct {
 	kind  string
