@@ -1,0 +1,87 @@
+package scrape
+
+import (
+	"bytes"
+	"context"
+	"mime"
+	"net/http"
+	"net/url"
+	"path"
+
+	"github.com/tenon-mcp/tenon/internal/document"
+	"github.com/tenon-mcp/tenon/internal/egress"
+)
+
+// direct returns the way to the site itself.
+func (c *Chain) direct() way {
+	return way{name: "direct", local: true, isSite: true, fetch: func(ctx context.Context, j job) (found, error) {
+		resp, err := c.o.Pages.Do(ctx, egress.Request{
+			URL: j.url, MaxBody: maxBody, Robots: true, Refuse: c.policy.Check,
+			Header: http.Header{"Accept": {"text/html,application/xhtml+xml,application/pdf;q=0.9,*/*;q=0.8"}, "Accept-Language": {"en,*;q=0.5"}},
+		})
+		if err != nil {
+			return found{}, unreached(err)
+		}
+		if !resp.OK() {
+			return found{}, siteMiss(resp)
+		}
+		if err := media("", resp.Header.Get("Content-Type")); err != nil {
+			return found{}, err
+		}
+		return c.read(ctx, resp.URL, resp.Header, resp.Body, j)
+	}}
+}
+
+// siteMiss makes a miss of a status of the site.
+func siteMiss(resp *egress.Response) error {
+	switch s := resp.Status; {
+	case s == http.StatusNotFound || s == http.StatusGone:
+		return miss(false, "the site has no such page (status %d)", s)
+	case s == http.StatusTooManyRequests:
+		return miss(true, "the site was asked too often (status 429)")
+	case Challenge(string(resp.Body[:min(len(resp.Body), 6000)])):
+		return miss(false, "the site wants a person to pass a check first (status %d)", s)
+	case s == http.StatusUnauthorized || s == http.StatusForbidden:
+		return miss(false, "the site does not let programs read this page, or wants a login (status %d)", s)
+	default:
+		return miss(s >= 500, "the site answered with the status %d", s)
+	}
+}
+
+// read converts what a site sent.
+func (c *Chain) read(ctx context.Context, at string, h http.Header, body []byte, j job) (found, error) {
+	kind := h.Get("Content-Type")
+	src := document.Source{Name: fileName(at, h), MIME: kind, URL: at}
+	page := false
+	if t, _, _ := mime.ParseMediaType(kind); t == "text/html" || t == "application/xhtml+xml" || t == "" && bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) {
+		page = true
+		if main := readable(body, kind); main != nil {
+			body, src.MIME = main, "text/html; charset=utf-8"
+		}
+	}
+	src.Data, src.Size = bytes.NewReader(body), int64(len(body))
+	doc, err := c.o.Documents.Convert(ctx, src, document.Request{MaxChars: MaxChars, Pages: j.pages})
+	if err != nil {
+		return found{}, &missed{reason: err.Error(), err: err}
+	}
+	f := found{title: doc.Title, text: doc.Markdown, final: at, notes: doc.Notes, document: !page && doc.Format != "html"}
+	if doc.Cut {
+		f.notes = append(f.notes, "the document is longer than was converted")
+	}
+	return f, nil
+}
+
+// fileName returns the name of the file that a site sent.
+func fileName(at string, h http.Header) string {
+	if _, p, err := mime.ParseMediaType(h.Get("Content-Disposition")); err == nil && p["filename"] != "" {
+		return path.Base(p["filename"])
+	}
+	u, err := url.Parse(at)
+	if err != nil {
+		return ""
+	}
+	if name := path.Base(u.Path); name != "/" && name != "." {
+		return name
+	}
+	return ""
+}
