@@ -190,7 +190,7 @@ func settled() int64 {
 
 // TestIdleSessions measures what a session costs that does nothing: without a
 // connection, with one that is kept, and with a stream on which it listens. The
-// clients' sockets are in it.
+// clients' sockets are in it, and what the test keeps of them: about 1 kB.
 func TestIdleSessions(t *testing.T) {
 	addr := serve(t)
 	dial(t, addr).ask(t, "POST", call("echo", "{}", ""))
@@ -206,7 +206,7 @@ func TestIdleSessions(t *testing.T) {
 			_ = c.Close()
 			return &client{session: c.session}
 		}},
-		{"a connection", 10_000, func() *client { return dial(t, addr) }},
+		{"a connection", 11_000, func() *client { return dial(t, addr) }},
 		{"a connection with a stream", 25_000, func() *client {
 			c := dial(t, addr)
 			c.listen(t)
