@@ -200,6 +200,9 @@ func TestLongLog(t *testing.T) {
 	}
 	a = call(t, cs, "k8s_pod_logs", map[string]any{"pod": "x", "grep": " 1999", "tail": 2})
 	wants(t, "grep", a.text, " 19998\n", " 19999\n", "older lines are left out")
+	if n := len(a.data["lines"].([]any)); n != 2 {
+		t.Errorf("%d lines", n)
+	}
 }
 
 func TestDeadlineAndCancel(t *testing.T) {

@@ -460,3 +460,22 @@ func certificate(t *testing.T, dir string) (cert, key string) {
 	_ = os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600)
 	return cert, key
 }
+
+// TestOrderAndLongNotes has alerts in the wrong order, and more warnings than fit.
+func TestOrderAndLongNotes(t *testing.T) {
+	warnings := `"` + strings.Repeat(strings.Repeat("w", 400)+`","`, 30) + `"`
+	url := fake(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/alerts") {
+			_, _ = io.WriteString(w, `{"status":"success","data":{"alerts":[{"labels":{"alertname":"Waits"},"state":"pending","activeAt":"2026-01-01T00:00:00Z"},
+				{"labels":{"alertname":"Late"},"state":"firing","activeAt":"2026-01-03T00:00:00Z"},{"labels":{"alertname":"Early"},"state":"firing","activeAt":"2026-01-02T00:00:00Z"}]}}`)
+			return
+		}
+		fmt.Fprintf(w, `{"status":"success","warnings":[%s],"data":["a"]}`, warnings)
+	})
+	cs := connect(t, prometheus.Options{URL: url})
+	a := call(t, cs, "prom_active_alerts", nil)
+	if e, l, w := strings.Index(a.text, "Early"), strings.Index(a.text, "Late"), strings.Index(a.text, "Waits"); e < 0 || e > l || l > w {
+		t.Error(a.text)
+	}
+	call(t, cs, "prom_label_values", map[string]any{"label": "a"}) // call holds it to its limit
+}
