@@ -119,7 +119,10 @@ func (v view) send(ctx context.Context, r *call.Request, params []byte) (tool.By
 	if m.entry != nil && m.entry.URL != "" {
 		c.Header = v.headersFor(r.Target, r.Arguments)
 	}
-	way := hop{m: m, call: c, task: onlyTask(r.Target)}
+	way, task := relay.Server(hop{m, c}), relay.OnlyTask(r.Target)
+	if task {
+		way = v.relay.AsTask(way)
+	}
 	if client, ok := r.Origin.(*relay.Client); ok {
 		peer := r.Peer
 		if peer != nil {
@@ -129,7 +132,7 @@ func (v view) send(ctx context.Context, r *call.Request, params []byte) (tool.By
 		v.tasksAt.began(ownerOf(r.Caller), m.name, result)
 		return result, err
 	}
-	if way.task {
+	if task {
 		return way.Send(ctx, &relay.Sending{Method: "tools/call", Params: params, Progress: c.Progress})
 	}
 	return m.server.Call(ctx, c)

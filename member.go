@@ -45,8 +45,6 @@ type member struct {
 	recalled atomic.Pointer[listcache.Kept] // set while its tools are those of an earlier run
 	concerns atomic.Pointer[[]string]       // about its definitions
 	capable  capable
-
-	taskStates taskStates
 }
 
 // await waits until the member's tools are known. The error says why they will

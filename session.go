@@ -244,7 +244,6 @@ func (s *scoped) mayReach(m *member) error {
 type hop struct {
 	m    *member
 	call upstream.Call // what all requests on it have in common
-	task bool          // its calls run only as tasks
 }
 
 // Name implements relay.Server.
@@ -255,9 +254,6 @@ func (h hop) Era(ctx context.Context) (era.Era, error) { return upstream.EraOf(c
 
 // Send implements relay.Server.
 func (h hop) Send(ctx context.Context, s *relay.Sending) (tool.Bytes, error) {
-	if h.task && (s.Method == "" || s.Method == "tools/call") {
-		return h.asTask(ctx, s)
-	}
 	c := h.call
 	c.Method, c.Params, c.Meta, c.Progress = s.Method, s.Params, s.Meta, s.Progress
 	if c.Method == "" {

@@ -94,13 +94,14 @@ type Request struct {
 
 // A Relay is what all clients have in common. Close it.
 type Relay struct {
-	key    [32]byte
-	parked parked
-	leases leases
-	grants grants
-	ctx    context.Context
-	cancel context.CancelFunc
-	tasks  sync.WaitGroup
+	key     [32]byte
+	parked  parked
+	tasking taskStates
+	leases  leases
+	grants  grants
+	ctx     context.Context
+	cancel  context.CancelFunc
+	tasks   sync.WaitGroup
 }
 
 // New returns a relay. What it signs is of no worth to another one.

@@ -1,4 +1,4 @@
-package tenon
+package relay
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
-	"github.com/tenon-mcp/tenon/internal/relay"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -22,9 +21,30 @@ const (
 	cancelWait   = 5 * time.Second // for telling the server that nobody waits any more
 )
 
-// onlyTask reports whether a tool says that it runs only as a task.
-func onlyTask(t *tool.Tool) bool {
+// maxTask is how long what a server says of a task may be, its result apart.
+const maxTask = 64 << 10
+
+// AsTask returns a server whose calls run only as tasks, for clients that know none of its
+// kind: they get the result when the task is done.
+func (r *Relay) AsTask(s Server) Server { return tasking{s, &r.tasking} }
+
+// OnlyTask reports whether a tool says that it runs only as a task.
+func OnlyTask(t *tool.Tool) bool {
 	return t != nil && bytes.Contains(t.Raw, []byte(`"taskSupport"`)) && era.TaskSupport(t.Raw) == era.TaskRequired
+}
+
+// tasking is a server whose calls are sent as tasks.
+type tasking struct {
+	Server
+	states *taskStates
+}
+
+// Send implements Server.
+func (h tasking) Send(ctx context.Context, s *Sending) (tool.Bytes, error) {
+	if s.Method == "" || s.Method == "tools/call" {
+		return h.asTask(ctx, s)
+	}
+	return h.Server.Send(ctx, s)
 }
 
 // A task is what both eras say of one; each has some members of its own.
@@ -40,31 +60,39 @@ type task struct {
 	Inner  *task                      `json:"task"`
 }
 
+// stateIn returns the requestState of params.
+func stateIn(params []byte) string {
+	var span [1]jsonrpc.Span
+	if jsonrpc.Members(tool.OneOf(params), []string{"requestState"}, span[:]) != nil {
+		return ""
+	}
+	text, _ := jsonrpc.String(span[0].In(tool.OneOf(params)).Join())
+	return text
+}
+
 func taskOf(result tool.Bytes) (t task) {
-	if result.Len() <= maxTaskResult {
+	if result.Len() <= maxTask {
 		_ = json.Unmarshal(result.Join(), &t) // what cannot be read is none
 	}
 	return t
 }
 
-// asTask sends a call as a task, for a client that knows none of the server's kind: it
-// gets the result when the task is done.
-func (h hop) asTask(ctx context.Context, s *relay.Sending) (tool.Bytes, error) {
-	h.task = false
+// asTask sends a call as a task, and waits for its end.
+func (h tasking) asTask(ctx context.Context, s *Sending) (tool.Bytes, error) {
 	spoken, err := h.Era(ctx)
 	switch {
 	case err != nil:
 		return nil, err
 	case spoken == era.Modern:
 		return h.asModernTask(ctx, s)
-	case relay.IsOfTask("", s.Params):
-		return h.Send(ctx, s)
+	case IsOfTask("", s.Params):
+		return h.Server.Send(ctx, s)
 	}
 	begin := *s
 	if begin.Params, err = jsonrpc.Edit(s.Params, jsonrpc.Field{Key: "task", Value: []byte("{}")}); err != nil {
 		return nil, err
 	}
-	result, err := h.Send(ctx, &begin)
+	result, err := h.Server.Send(ctx, &begin)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +100,7 @@ func (h hop) asTask(ctx context.Context, s *relay.Sending) (tool.Bytes, error) {
 	if t.Inner == nil || t.Inner.ID == "" {
 		return result, nil
 	}
-	result, err = h.Send(ctx, h.about(s, "tasks/result", t.Inner.ID, nil))
+	result, err = h.Server.Send(ctx, h.about(s, "tasks/result", t.Inner.ID, nil))
 	if ctx.Err() != nil {
 		h.drop(ctx, s, t.Inner.ID)
 	}
@@ -80,23 +108,23 @@ func (h hop) asTask(ctx context.Context, s *relay.Sending) (tool.Bytes, error) {
 }
 
 // about returns a request about a task, on the way of the call that began it.
-func (h hop) about(s *relay.Sending, method, id string, more []byte) *relay.Sending {
+func (h tasking) about(s *Sending, method, id string, more []byte) *Sending {
 	params := append(jsonrpc.Quote([]byte(`{"taskId":`), id), more...)
-	return &relay.Sending{Method: method, Params: append(params, '}'), Link: s.Link, Meta: s.Meta, Progress: s.Progress, Stream: s.Stream, Header: map[string][]string{}}
+	return &Sending{Method: method, Params: append(params, '}'), Link: s.Link, Meta: s.Meta, Progress: s.Progress, Stream: s.Stream, Header: map[string][]string{}}
 }
 
 // drop tells the server that nobody waits for a task.
-func (h hop) drop(ctx context.Context, s *relay.Sending, id string) {
+func (h tasking) drop(ctx context.Context, s *Sending, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelWait)
 	defer cancel()
-	_, _ = h.Send(ctx, h.about(s, "tasks/cancel", id, nil)) // its server ends it in its own time else
+	_, _ = h.Server.Send(ctx, h.about(s, "tasks/cancel", id, nil)) // its server ends it in its own time else
 }
 
 // asModernTask is asTask at a server of the modern era. Such a task may want input: the result
 // says so as that of a call does, and the next call carries on.
-func (h hop) asModernTask(ctx context.Context, s *relay.Sending) (tool.Bytes, error) {
+func (h tasking) asModernTask(ctx context.Context, s *Sending) (tool.Bytes, error) {
 	if era.MetaOf(tool.OneOf(s.Params)).Version != "" {
-		return h.Send(ctx, s) // a client of the same era is told what it lacks
+		return h.Server.Send(ctx, s) // a client of the same era is told what it lacks
 	}
 	capabilities, err := withTasks(capabilitiesOf(s))
 	if err != nil {
@@ -108,19 +136,19 @@ func (h hop) asModernTask(ctx context.Context, s *relay.Sending) (tool.Bytes, er
 	}
 	next.Meta = slices.DeleteFunc(slices.Clone(next.Meta), func(f jsonrpc.Field) bool { return f.Key == era.MetaCapabilities })
 	next.Meta = append(next.Meta, jsonrpc.Field{Key: era.MetaCapabilities, Value: capabilities})
-	if id, ok := h.m.taskStates.take(textOf(s.Params, "requestState")); ok {
+	if id, ok := h.states.take(h.Name(), stateIn(s.Params)); ok {
 		var span [1]jsonrpc.Span
 		_ = jsonrpc.Members(tool.OneOf(s.Params), []string{"inputResponses"}, span[:]) // checked before
 		said := span[0].In(tool.OneOf(s.Params)).Join()
 		if len(said) == 0 {
 			said = []byte("{}")
 		}
-		if _, err := h.Send(ctx, h.about(&next, "tasks/update", id, append([]byte(`,"inputResponses":`), said...))); err != nil {
+		if _, err := h.Server.Send(ctx, h.about(&next, "tasks/update", id, append([]byte(`,"inputResponses":`), said...))); err != nil {
 			return nil, err
 		}
 		return h.poll(ctx, &next, id)
 	}
-	result, err := h.Send(ctx, &next)
+	result, err := h.Server.Send(ctx, &next)
 	if err != nil {
 		return nil, err
 	}
@@ -131,9 +159,9 @@ func (h hop) asModernTask(ctx context.Context, s *relay.Sending) (tool.Bytes, er
 }
 
 // poll waits for the end of a task, or for its wanting input.
-func (h hop) poll(ctx context.Context, s *relay.Sending, id string) (tool.Bytes, error) {
+func (h tasking) poll(ctx context.Context, s *Sending, id string) (tool.Bytes, error) {
 	for {
-		raw, err := h.Send(ctx, h.about(s, "tasks/get", id, nil))
+		raw, err := h.Server.Send(ctx, h.about(s, "tasks/get", id, nil))
 		if err != nil {
 			if ctx.Err() != nil {
 				h.drop(ctx, s, id)
@@ -142,7 +170,7 @@ func (h hop) poll(ctx context.Context, s *relay.Sending, id string) (tool.Bytes,
 		}
 		var t task
 		if err := json.Unmarshal(raw.Join(), &t); err != nil {
-			return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "what server %s says of task %q cannot be read: %v", h.m.name, id, err)
+			return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "what server %s says of task %q cannot be read: %v", h.Name(), id, err)
 		}
 		switch t.Status {
 		case "completed":
@@ -150,10 +178,10 @@ func (h hop) poll(ctx context.Context, s *relay.Sending, id string) (tool.Bytes,
 		case "failed":
 			return nil, jsonrpc.ErrorOf(tool.OneOf(t.Error))
 		case "input_required":
-			return h.m.taskStates.ask(id, t.Inputs)
+			return h.states.ask(h.Name(), id, t.Inputs)
 		case "working":
 		default:
-			return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "server %s ended the task of the call: %s %s", h.m.name, t.Status, t.Text)
+			return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "server %s ended the task of the call: %s %s", h.Name(), t.Status, t.Text)
 		}
 		wait := min(max(time.Duration(t.Poll)*time.Millisecond, shortestPoll), longestPoll)
 		if t.Poll <= 0 {
@@ -169,7 +197,7 @@ func (h hop) poll(ctx context.Context, s *relay.Sending, id string) (tool.Bytes,
 }
 
 // capabilitiesOf returns what a request says that its client can do.
-func capabilitiesOf(s *relay.Sending) []byte {
+func capabilitiesOf(s *Sending) []byte {
 	for _, f := range s.Meta {
 		if f.Key == era.MetaCapabilities {
 			return f.Value

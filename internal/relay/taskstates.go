@@ -1,4 +1,4 @@
-package tenon
+package relay
 
 import (
 	"crypto/rand"
@@ -9,19 +9,22 @@ import (
 	"github.com/tenon-mcp/tenon/tool"
 )
 
-// taskStates are the tasks of one server that want input of clients that know no tasks, by
-// the state that such a client gives back. A state is a secret of 130 bits, and good once.
+// taskStates are the tasks that want input of clients that know no tasks, by the state
+// that such a client gives back. A state is a secret of 130 bits, and good once.
 type taskStates struct {
 	mu  sync.Mutex
-	all map[string]string
+	all map[string]taskPlace
 	old []string // in the order in which they came
 }
+
+// A taskPlace is where a task is.
+type taskPlace struct{ server, id string }
 
 // maxTaskStates bounds how many are known; the oldest are forgotten.
 const maxTaskStates = 1000
 
 // ask returns the result that asks a client for the input of a task.
-func (t *taskStates) ask(id string, inputs map[string]json.RawMessage) (tool.Bytes, error) {
+func (t *taskStates) ask(server, id string, inputs map[string]json.RawMessage) (tool.Bytes, error) {
 	state := "task " + rand.Text()
 	said, err := json.Marshal(map[string]any{"resultType": "input_required", "inputRequests": inputs, "requestState": state})
 	if err != nil {
@@ -30,9 +33,9 @@ func (t *taskStates) ask(id string, inputs map[string]json.RawMessage) (tool.Byt
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.all == nil {
-		t.all = map[string]string{}
+		t.all = map[string]taskPlace{}
 	}
-	t.all[state], t.old = id, append(t.old, state)
+	t.all[state], t.old = taskPlace{server, id}, append(t.old, state)
 	if len(t.old) > maxTaskStates {
 		delete(t.all, t.old[0])
 		t.old = t.old[1:]
@@ -41,10 +44,13 @@ func (t *taskStates) ask(id string, inputs map[string]json.RawMessage) (tool.Byt
 }
 
 // take returns the task of a state, which is used up.
-func (t *taskStates) take(state string) (id string, ok bool) {
+func (t *taskStates) take(server, state string) (id string, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	id, ok = t.all[state]
+	at, ok := t.all[state]
+	if !ok || at.server != server {
+		return "", false
+	}
 	delete(t.all, state)
-	return id, ok
+	return at.id, true
 }
