@@ -14,7 +14,7 @@
 //	}
 //	page, err := chain.Fetch(ctx, scrape.Request{URL: "example.com/guide"})
 //	if err != nil {
-//		return err // a sentence for a model; a *Failure says what each way met
+//		return err // a sentence for a model; a *FailedError says what each way met
 //	}
 //	text, next := page.Part(0, 20_000)
 //
@@ -39,6 +39,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strconv"
 	"strings"
@@ -194,15 +195,15 @@ type Miss struct {
 	Reason string
 }
 
-// A Failure is the error for a page that no way could read.
-type Failure struct {
+// A FailedError is the error for a page that no way could read.
+type FailedError struct {
 	URL    string
 	Misses []Miss
 	err    error
 }
 
 // Error says what each way met, and what can be done.
-func (f *Failure) Error() string {
+func (f *FailedError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s could not be read.", egress.Plain(f.URL, 300))
 	for _, m := range f.Misses {
@@ -213,13 +214,12 @@ func (f *Failure) Error() string {
 }
 
 // Unwrap returns what ended the call early, if something did.
-func (f *Failure) Unwrap() error { return f.err }
+func (f *FailedError) Unwrap() error { return f.err }
 
 // missed is an error of a way.
 type missed struct {
 	reason  string
 	passing bool // it may go well in a while
-	blocked error
 	err     error
 }
 
@@ -238,6 +238,9 @@ func unreached(err error) error {
 	}
 	if b, ok := errors.AsType[*BlockedError](err); ok {
 		return b
+	}
+	if d, ok := errors.AsType[*net.DNSError](err); ok && d.IsNotFound {
+		final = true
 	}
 	return &missed{reason: err.Error(), passing: !final, err: err}
 }
@@ -449,7 +452,7 @@ func (t *try) result(ctx context.Context) (*Page, error) {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil, ctx.Err()
 		}
-		f := &Failure{URL: t.page.URL, err: ctx.Err()}
+		f := &FailedError{URL: t.page.URL, err: ctx.Err()}
 		for _, name := range t.misses {
 			f.Misses = append(f.Misses, Miss{name, t.last[name]})
 		}

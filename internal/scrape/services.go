@@ -80,8 +80,11 @@ func (j *jina) once(ctx context.Context, job job, patience string) (found, error
 func readJina(resp *egress.Response) (found, string, error) {
 	var answer struct {
 		Data *struct {
-			Title, URL, Content, Warning string
-		}
+			Title   string `json:"title"`
+			URL     string `json:"url"`
+			Content string `json:"content"`
+			Warning string `json:"warning"`
+		} `json:"data"`
 	}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "application/json" {
 		if err := json.Unmarshal(resp.Body, &answer); err != nil || answer.Data == nil {
@@ -111,13 +114,16 @@ func readJina(resp *egress.Response) (found, string, error) {
 }
 
 func (j *jina) refused(resp *egress.Response) error {
-	var e struct{ Name, Message, ReadableMessage string }
+	var e struct {
+		Name    string `json:"name"`
+		Message string `json:"message"`
+	}
 	_ = json.Unmarshal(resp.Body, &e) // without it the status says enough
 	why := egress.Plain(cmp.Or(e.Message, e.Name), 200)
-	switch {
-	case resp.Status == http.StatusPaymentRequired:
+	switch resp.Status {
+	case http.StatusPaymentRequired:
 		return miss(false, "the account of its key has no balance left (402 %s)", e.Name)
-	case resp.Status == http.StatusUnprocessableEntity:
+	case http.StatusUnprocessableEntity:
 		return miss(false, "it cannot read this address, which may be that of a file (422 %s)", why)
 	}
 	return statusMiss(resp, why)
@@ -152,8 +158,9 @@ func newSerper(client *egress.Client, base, key string) way {
 			return found{}, err
 		}
 		var answer struct {
-			Text, Markdown string
-			Metadata       map[string]any
+			Text     string         `json:"text"`
+			Markdown string         `json:"markdown"`
+			Metadata map[string]any `json:"metadata"`
 		}
 		if err := json.Unmarshal(resp.Body, &answer); err != nil {
 			return found{}, miss(true, "its answer is not the JSON that was expected")
@@ -178,18 +185,18 @@ func newFirecrawl(client *egress.Client, base, key string) way {
 			return found{}, err
 		}
 		var answer struct {
-			Success bool
-			Error   string
+			Success bool   `json:"success"`
+			Error   string `json:"error"`
+			Warning string `json:"warning"`
 			Data    struct {
-				Markdown string
+				Markdown string `json:"markdown"`
 				Metadata struct {
-					Title      any
-					URL        string
-					Error      string
-					StatusCode int
-				}
-			}
-			Warning string
+					Title      any    `json:"title"`
+					URL        string `json:"url"`
+					Error      string `json:"error"`
+					StatusCode int    `json:"statusCode"`
+				} `json:"metadata"`
+			} `json:"data"`
 		}
 		if err := json.Unmarshal(resp.Body, &answer); err != nil {
 			return found{}, miss(true, "its answer is not the JSON that was expected")
@@ -222,7 +229,10 @@ func post(ctx context.Context, client *egress.Client, to string, h http.Header, 
 		return nil, unreached(err)
 	}
 	if !resp.OK() {
-		var e struct{ Message, Error string }
+		var e struct {
+			Message string `json:"message"`
+			Error   string `json:"error"`
+		}
 		_ = json.Unmarshal(resp.Body, &e) // without it the status says enough
 		return nil, statusMiss(resp, egress.Plain(cmp.Or(e.Message, e.Error), 200))
 	}

@@ -20,6 +20,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -52,7 +53,7 @@ type Fault struct {
 // A Call is a request that a double got.
 type Call struct {
 	Method string
-	Path   string
+	Path   string // with its escapes
 	Query  url.Values
 	Header http.Header
 	Body   []byte
@@ -175,11 +176,7 @@ func (d *Double) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	path := r.URL.EscapedPath()
-	if r.URL.RawPath == "" {
-		path = r.URL.Path
-	}
-	c := Call{r.Method, path, r.URL.Query(), r.Header.Clone(), body}
+	c := Call{r.Method, r.URL.EscapedPath(), r.URL.Query(), r.Header.Clone(), body}
 	f := d.note(c)
 	if f.Slow > 0 {
 		t := time.NewTimer(f.Slow)
@@ -210,9 +207,7 @@ func (d *Double) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (d *Double) half(w http.ResponseWriter, c Call, f Fault) {
 	var whole recorder
 	d.serve(&whole, c, f)
-	for name, values := range whole.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), whole.header)
 	w.Header().Set("Content-Length", strconv.Itoa(whole.body.Len()))
 	_, _ = w.Write(whole.body.Bytes()[:whole.body.Len()/2])
 	if fl, ok := w.(http.Flusher); ok {
