@@ -171,13 +171,10 @@ func (d *document) slide(s *xmlscan.Scanner) error {
 		case s.Starts("frame"):
 			isTitle := s.Any("class") == "title" && title == ""
 			inner := inFrame(d, s)
-			if !isTitle {
+			if isTitle {
+				title = joined(inner)
+			} else {
 				body = append(body, inner...)
-			}
-			for _, bl := range inner {
-				if isTitle {
-					title = draft.Line(title + " " + bl.text)
-				}
 			}
 		case s.Starts("notes"):
 			if err := speaker(d, s, &notes); err != nil {
@@ -196,6 +193,15 @@ func (d *document) slide(s *xmlscan.Scanner) error {
 	}
 	writeSlide(d, title, body, notes)
 	return d.out.Err()
+}
+
+// joined returns blocks on one line.
+func joined(blocks []block) string {
+	var parts []string
+	for _, b := range blocks {
+		parts = append(parts, b.text)
+	}
+	return draft.Line(strings.Join(parts, " "))
 }
 
 // inFrame returns what is in a frame of a slide.

@@ -259,14 +259,21 @@ func (w *writer) page(p *page) error {
 
 func (w *writer) done() {
 	if w.seen > 0 {
-		w.out.Note("%d pages hold no text and were read by OCR: letters may be wrong", w.seen)
+		w.out.Note("there is no text on %s, and OCR has read what is seen: letters may be wrong", count(w.seen))
 	}
 	switch {
 	case w.bare > 0 && w.ocr == nil:
-		w.out.Note("%d pages hold no text, only images: install tesseract to have them read", w.bare)
+		w.out.Note("there is no text on %s, only images: install tesseract to have them read", count(w.bare))
 	case w.bare > 0:
-		w.out.Note("%d pages without text were not read; OCR reads at most %d, and pages says which", w.bare, maxOCR)
+		w.out.Note("there is no text on %s, which OCR has not read; it reads at most %d pages, and the option pages says which", count(w.bare), maxOCR)
 	}
+}
+
+func count(pages int) string {
+	if pages == 1 {
+		return "1 page"
+	}
+	return fmt.Sprintf("%d pages", pages)
 }
 
 // limits bound the child, where the system can.

@@ -5,11 +5,13 @@ package text
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"mime"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -52,7 +54,7 @@ func detect(head []byte, declared string) (encoding.Encoding, string) {
 		return nil, "utf-8"
 	}
 	if _, params, err := mime.ParseMediaType(declared); err == nil && params["charset"] != "" {
-		if e, name := charset.Lookup(params["charset"]); e != nil && name != "utf-8" {
+		if e, name := charset.Lookup(label(params["charset"])); e != nil && name != "utf-8" {
 			return e, name
 		}
 	}
@@ -60,22 +62,67 @@ func detect(head []byte, declared string) (encoding.Encoding, string) {
 	if err != nil {
 		results = nil
 	}
+	// The detector gives equal guesses in any order.
+	slices.SortStableFunc(results, func(a, b chardet.Result) int {
+		return cmp.Or(cmp.Compare(b.Confidence, a.Confidence), cmp.Compare(rank(a.Charset), rank(b.Charset)), cmp.Compare(a.Charset, b.Charset))
+	})
 	for _, r := range results {
-		label := r.Charset
-		if label == "GB-18030" {
-			label = "gb18030"
-		}
-		e, name := charset.Lookup(label)
+		e, name := charset.Lookup(label(r.Charset))
 		if e == nil || name == "utf-8" || r.Confidence < 10 {
 			continue
 		}
 		// A guess that cannot read the text is none.
-		if text, err := e.NewDecoder().Bytes(head); err == nil && bytes.Count(text, []byte("\uFFFD"))*200 <= len(text) {
+		if text, err := e.NewDecoder().Bytes(head); err == nil && fits(text, name) {
 			return e, name
 		}
 	}
 	e, name := charset.Lookup("windows-1252")
 	return e, name
+}
+
+// label returns the name of an encoding as the web has it.
+func label(name string) string {
+	switch name = strings.ToLower(name); name {
+	case "gb-18030":
+		return "gb18030"
+	case "cp932", "mskanji", "ms932":
+		return "shift_jis"
+	case "cp936":
+		return "gbk"
+	case "cp949":
+		return "euc-kr"
+	case "cp950":
+		return "big5"
+	}
+	return name
+}
+
+// rank orders guesses that are equally good: first those that fit few texts.
+func rank(name string) int {
+	if i := slices.Index([]string{"shift_jis", "euc-jp", "euc-kr", "big5", "gb18030"}, label(name)); i >= 0 {
+		return i
+	}
+	return 10
+}
+
+// fits reports whether a text looks as it should after it was decoded.
+func fits(text []byte, name string) bool {
+	if bytes.Count(text, []byte("\uFFFD"))*200 > len(text) {
+		return false
+	}
+	if name != "shift_jis" {
+		return true
+	}
+	letters, narrow := 0, 0 // narrow kana are what other encodings look like
+	for _, r := range string(text) {
+		if r >= 0x80 {
+			letters++
+		}
+		if r >= 0xff61 && r <= 0xff9f {
+			narrow++
+		}
+	}
+	return narrow*4 <= letters
 }
 
 // valid reports whether a text is UTF-8; its last letter may be cut.
