@@ -1,0 +1,160 @@
+// Package typed registers the tools of bundled servers: from Go types, with schemas of
+// what goes in and what comes out.
+//
+//	typed.Add(srv, typed.Spec{
+//		Name: "check_port", Title: "Check a port", Description: "Says whether …",
+//		Defaults: map[string]any{"timeout_sec": 3},
+//	}, func(ctx context.Context, in portInput) (string, portOutput, error) { … })
+//
+// It differs from mcp.AddTool of the SDK in three ways. A schema is resolved at the
+// first call, and that of the output never: a gateway builds each bundled server at
+// every start to list its tools, and resolving was three quarters of that. Arguments
+// that are null count as left out, with their defaults. And what is wrong with
+// arguments is an answer for the model in one line, without control characters.
+package typed
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Spec is what is said of a tool besides its types.
+type Spec struct {
+	Name, Title, Description string
+
+	Defaults map[string]any   // of properties of the input
+	Choices  map[string][]any // the values that a property of the input may have
+	// Annotations are the hints; nil are those of a tool that reads what lies on this
+	// side, and changes nothing. Title is set in them.
+	Annotations *mcp.ToolAnnotations
+}
+
+// ReadsHere are the annotations of a tool that changes nothing and reaches nothing
+// outside of this machine.
+func ReadsHere() *mcp.ToolAnnotations {
+	no := false
+	return &mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &no}
+}
+
+// Definition returns the tool that sp describes, with In as its input and Out as its
+// output. It panics where a default or a choice names no property, as mcp.AddTool does
+// on a bad tool.
+func Definition[In, Out any](sp Spec) (*mcp.Tool, *jsonschema.Schema) {
+	in, err := jsonschema.For[In](nil)
+	if err != nil {
+		panic(err)
+	}
+	out, err := jsonschema.For[Out](nil)
+	if err != nil {
+		panic(err)
+	}
+	for name, value := range sp.Defaults {
+		b, err := json.Marshal(value)
+		if err != nil {
+			panic(err)
+		}
+		property(sp, in, name).Default = b
+	}
+	for name, list := range sp.Choices {
+		property(sp, in, name).Enum = list
+	}
+	a := sp.Annotations
+	if a == nil {
+		a = ReadsHere()
+	}
+	a.Title = sp.Title
+	return &mcp.Tool{Name: sp.Name, Description: sp.Description, InputSchema: in, OutputSchema: out, Annotations: a}, in
+}
+
+func property(sp Spec, schema *jsonschema.Schema, name string) *jsonschema.Schema {
+	p := schema.Properties[name]
+	if p == nil {
+		panic(fmt.Sprintf("tool %s has no property %s", sp.Name, name))
+	}
+	return p
+}
+
+// Add registers a tool that answers with a text for the model, and the same as data.
+func Add[In, Out any](srv *mcp.Server, sp Spec, answer func(context.Context, In) (string, Out, error)) {
+	AddContent(srv, sp, func(ctx context.Context, _ *mcp.CallToolRequest, in In) ([]mcp.Content, Out, error) {
+		s, out, err := answer(ctx, in)
+		return Text(s), out, err
+	})
+}
+
+// AddContent registers a tool that answers with any content, and with data. The error
+// of answer is what the model reads: it says what to do.
+func AddContent[In, Out any](srv *mcp.Server, sp Spec, answer func(context.Context, *mcp.CallToolRequest, In) ([]mcp.Content, Out, error)) {
+	definition, schema := Definition[In, Out](sp)
+	resolved := sync.OnceValues(func() (*jsonschema.Resolved, error) { return schema.Resolve(nil) })
+	srv.AddTool(definition, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		res := &mcp.CallToolResult{}
+		schema, err := resolved()
+		if err != nil {
+			return nil, err
+		}
+		var in In
+		if err := decode(req.Params.Arguments, schema, &in); err != nil {
+			res.SetError(err)
+			return res, nil
+		}
+		content, out, err := answer(ctx, req, in)
+		if err != nil {
+			res.SetError(err)
+			return res, nil
+		}
+		res.Content, res.StructuredContent = content, out
+		return res, nil
+	})
+}
+
+// Text returns a text as content.
+func Text(s string) []mcp.Content { return []mcp.Content{&mcp.TextContent{Text: s}} }
+
+// decode reads the arguments of a call, checked against the schema and completed with
+// its defaults.
+func decode(raw json.RawMessage, schema *jsonschema.Resolved, in any) error {
+	values := map[string]any{}
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &values); err != nil {
+			return errors.New("the arguments must be one JSON object")
+		}
+	}
+	if values == nil { // null
+		values = map[string]any{}
+	}
+	for name, v := range values {
+		if v == nil {
+			delete(values, name)
+		}
+	}
+	if err := schema.ApplyDefaults(&values); err != nil {
+		return errors.New(line(err.Error()))
+	}
+	if err := schema.Validate(values); err != nil {
+		return errors.New(line(err.Error()))
+	}
+	b, err := json.Marshal(values)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(b, in)
+}
+
+// line returns a message in one bounded line: it quotes what a model wrote.
+func line(s string) string {
+	const most = 600
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,100 @@
+package typed_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/typed"
+)
+
+type input struct {
+	Host  string `json:"host" jsonschema:"name of a host"`
+	Count int    `json:"count,omitempty" jsonschema:"how many"`
+	Mode  string `json:"mode,omitempty" jsonschema:"how"`
+}
+
+type output struct {
+	Said string `json:"said" jsonschema:"what it said"`
+}
+
+func client(t *testing.T) *mcp.ClientSession {
+	t.Helper()
+	srv := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
+	typed.Add(srv, typed.Spec{
+		Name: "say", Title: "Say", Description: "Says it.", Defaults: map[string]any{"count": 4, "mode": "loud"},
+		Choices: map[string][]any{"mode": {"loud", "low"}},
+	}, func(_ context.Context, in input) (string, output, error) {
+		if in.Host == "bad" {
+			return "", output{}, errors.New("no such host. Try another")
+		}
+		s := fmt.Sprint(in.Host, in.Count, in.Mode)
+		return s, output{s}, nil
+	})
+	there, here := mcp.NewInMemoryTransports()
+	ss, err := srv.Connect(t.Context(), there, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cs, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), here, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(cs.Close(), ss.Wait()); err != nil {
+			t.Error(err)
+		}
+	})
+	return cs
+}
+
+func TestAdd(t *testing.T) {
+	cs := client(t)
+	list, err := cs.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool := list.Tools[0]
+	if tool.OutputSchema == nil || tool.Annotations.Title != "Say" || !tool.Annotations.ReadOnlyHint || *tool.Annotations.DestructiveHint {
+		t.Errorf("listed %+v", tool)
+	}
+	for arguments, want := range map[string]string{
+		`{"host":"a"}`:                          "a4loud",
+		`{"host":"a","count":2,"mode":"low"}`:   "a2low",
+		`{"host":"a","count":null,"mode":null}`: "a4loud",
+		`{"host":"bad"}`:                        "no such host. Try another",
+		`{"host":"a","mode":"shrill"}`:          "mode",
+		`{"host":7}`:                            "host",
+		`{"host":"a","count":"x\u001b[31m\ny"}`: "count",
+		`{"host":"a","more":1}`:                 "more",
+		`null`:                                  "host",
+		`{}`:                                    "host",
+	} {
+		res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "say", Arguments: json.RawMessage(arguments)})
+		if err != nil {
+			t.Fatalf("%s: %v", arguments, err)
+		}
+		text, _ := res.Content[0].(*mcp.TextContent)
+		if !strings.Contains(text.Text, want) || strings.ContainsAny(text.Text, "\n\x1b") || len(text.Text) > 1000 {
+			t.Errorf("%s: %q, want %q", arguments, text.Text, want)
+		}
+		data, _ := json.Marshal(res.StructuredContent)
+		if !res.IsError && string(data) != `{"said":"`+want+`"}` || res.IsError && res.StructuredContent != nil {
+			t.Errorf("%s: %s", arguments, data)
+		}
+	}
+}
+
+func TestBadSpec(t *testing.T) {
+	defer func() {
+		if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), "no property nowhere") {
+			t.Errorf("recovered %v", p)
+		}
+	}()
+	typed.Definition[input, output](typed.Spec{Name: "x", Defaults: map[string]any{"nowhere": 1}})
+}
