@@ -103,9 +103,15 @@ func find(program string, env []string) string {
 	if runtime.GOOS == "windows" {
 		program += ".exe"
 	}
+	if len(env) == 0 { // that of this process
+		if path, err := exec.LookPath(program); err == nil && filepath.IsAbs(path) {
+			return path
+		}
+		return ""
+	}
 	for _, kv := range env {
-		list, ok := strings.CutPrefix(kv, "PATH=")
-		if !ok {
+		name, list, _ := strings.Cut(kv, "=")
+		if name != "PATH" && (runtime.GOOS != "windows" || !strings.EqualFold(name, "PATH")) {
 			continue
 		}
 		for _, dir := range filepath.SplitList(list) {

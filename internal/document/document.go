@@ -74,7 +74,8 @@ type Options struct {
 	Env []string
 	// Cache is the folder of compiled code; "" is one in the user's cache folder.
 	Cache string
-	// Tesseract is the OCR program; "" looks in the PATH of Env, "-" is none.
+	// Tesseract is the OCR program; "" looks in the PATH of Env, and of this process
+	// where that is empty, "-" is none.
 	Tesseract string
 }
 

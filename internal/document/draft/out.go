@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -26,6 +27,8 @@ const (
 	// past is how many characters are read beyond the last one that is kept, for the
 	// outline.
 	past = 10_000_000
+	// pastTime is how long it is read beyond that.
+	pastTime = 5 * time.Second
 )
 
 // A Field is one thing that is known of a document.
@@ -85,6 +88,7 @@ type sink struct {
 	chars int
 	gap   bool
 	cut   bool
+	since time.Time // when it was cut
 	err   error
 	item  int // where the last item of a list ends
 }
@@ -307,8 +311,10 @@ func (s *sink) write(text string) {
 	begin, end := s.chars, s.chars+n
 	s.chars = end
 	if s.most >= 0 && end > s.most {
-		s.cut = true
-		if end > s.most+past {
+		if !s.cut {
+			s.cut, s.since = true, time.Now()
+		}
+		if end > s.most+past || time.Since(s.since) > pastTime {
 			s.err = ErrEnough
 		}
 		if begin >= s.most {
