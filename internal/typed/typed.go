@@ -35,6 +35,8 @@ type Spec struct {
 	// Annotations are the hints; nil are those of a tool that reads what lies on this
 	// side, and changes nothing. Title is set in them.
 	Annotations *mcp.ToolAnnotations
+	// MaxArguments bounds the arguments in bytes; 0 leaves that to who transports them.
+	MaxArguments int
 }
 
 // ReadsHere are the annotations of a tool that changes nothing and reaches nothing
@@ -65,6 +67,11 @@ func Definition[In, Out any](sp Spec) (*mcp.Tool, *jsonschema.Schema) {
 	}
 	for name, list := range sp.Choices {
 		property(sp, in, name).Enum = list
+	}
+	for _, p := range in.Properties {
+		if len(p.Types) > 0 { // a list may be left out, but it is a list
+			p.Type, p.Types = p.Types[len(p.Types)-1], nil
+		}
 	}
 	a := sp.Annotations
 	if a == nil {
@@ -101,6 +108,10 @@ func AddContent[In, Out any](srv *mcp.Server, sp Spec, answer func(context.Conte
 		if err != nil {
 			return nil, err
 		}
+		if n := len(req.Params.Arguments); sp.MaxArguments > 0 && n > sp.MaxArguments {
+			res.SetError(fmt.Errorf("the arguments have %d bytes, at most %d are taken", n, sp.MaxArguments))
+			return res, nil
+		}
 		var in In
 		if err := decode(req.Params.Arguments, schema, &in); err != nil {
 			res.SetError(err)
@@ -136,17 +147,30 @@ func decode(raw json.RawMessage, schema *jsonschema.Resolved, in any) error {
 			delete(values, name)
 		}
 	}
-	if err := schema.ApplyDefaults(&values); err != nil {
-		return errors.New(line(err.Error()))
+	err := schema.ApplyDefaults(&values)
+	if err == nil {
+		err = schema.Validate(values)
 	}
-	if err := schema.Validate(values); err != nil {
-		return errors.New(line(err.Error()))
+	if err != nil {
+		return misfit(err)
 	}
 	b, err := json.Marshal(values)
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(b, in)
+	if err := json.Unmarshal(b, in); err != nil { // such as a number that no integer holds
+		return misfit(err)
+	}
+	return nil
+}
+
+// misfit says what of the arguments does not fit.
+func misfit(err error) error {
+	text := strings.TrimPrefix(err.Error(), "validating root: ")
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		text = fmt.Sprintf("%s must be of type %s, which %s is not", e.Field, e.Type, e.Value)
+	}
+	return errors.New("the arguments do not fit: " + line(text))
 }
 
 // line returns a message in one bounded line: it quotes what a model wrote.

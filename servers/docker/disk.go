@@ -8,6 +8,8 @@ import (
 
 	"github.com/moby/moby/client"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 const (
@@ -42,10 +44,10 @@ type diskItem struct {
 }
 
 func (s *server) addDisk(srv *mcp.Server) {
-	add(srv, s, spec{
-		name: "docker_df", title: "Disk space of the engine", limit: longLimit,
-		description: "Returns the disk space that images, containers, volumes and build cache take, how much of it could be had back, and the largest of each. May take long on an engine with much data. Removes nothing.",
-	}, disk)
+	add(srv, s, spec{Spec: typed.Spec{
+		Name: "docker_df", Title: "Disk space of the engine",
+		Description: "Returns the disk space that images, containers, volumes and build cache take, how much of it could be had back, and the largest of each. May take long on an engine with much data. Removes nothing.",
+	}, limit: longLimit}, disk)
 }
 
 func disk(ctx context.Context, e *engine, _ diskInput) (string, diskOutput, error) {

@@ -18,18 +18,15 @@ package docker
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/dockerhost"
+	"github.com/tenon-mcp/tenon/internal/typed"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -135,43 +132,9 @@ func Meta() map[string]tool.Meta {
 
 // spec is the part of a tool's definition that differs between the tools here.
 type spec struct {
-	name, title, description string
-	defaults                 map[string]any // of input properties
-	choices                  map[string][]any
-	changes, idempotent      bool
-	limit                    time.Duration // in which the engine must have answered; 0 is the usual one
-}
-
-// definition returns the tool that sp describes, with In as its input and Out as
-// its output. It panics where a default names no property, as mcp.AddTool does on a
-// bad tool.
-func definition[In, Out any](sp spec) (*mcp.Tool, *jsonschema.Schema) {
-	in, err := jsonschema.For[In](nil)
-	if err != nil {
-		panic(err)
-	}
-	out, err := jsonschema.For[Out](nil)
-	if err != nil {
-		panic(err)
-	}
-	for name, value := range sp.defaults {
-		b, err := json.Marshal(value)
-		if err != nil {
-			panic(err)
-		}
-		in.Properties[name].Default = b
-	}
-	for name, list := range sp.choices {
-		in.Properties[name].Enum = list
-	}
-	destructive, open := sp.changes, false
-	return &mcp.Tool{
-		Name: sp.name, Description: sp.description, InputSchema: in, OutputSchema: out,
-		Annotations: &mcp.ToolAnnotations{
-			Title: sp.title, ReadOnlyHint: !sp.changes, DestructiveHint: &destructive,
-			IdempotentHint: !sp.changes || sp.idempotent, OpenWorldHint: &open,
-		},
-	}, in
+	typed.Spec
+	changes, idempotent bool
+	limit               time.Duration // in which the engine must have answered; 0 is the usual one
 }
 
 // An input knows what is wrong with it before an engine is asked, and which
@@ -181,68 +144,22 @@ type input interface {
 	about() string
 }
 
-// add registers a tool that asks the engine. It does what mcp.AddTool does, but
-// resolves the schema of the input on the first call and that of the output never:
-// a gateway builds this server at every start, and resolving was three quarters of
-// that.
+// add registers a tool that asks the engine.
 func add[In input, Out any](srv *mcp.Server, s *server, sp spec, answer func(context.Context, *engine, In) (string, Out, error)) {
-	definition, schema := definition[In, Out](sp)
-	resolved := sync.OnceValues(func() (*jsonschema.Resolved, error) {
-		return schema.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true})
+	sp.Annotations = typed.ReadsHere()
+	sp.Annotations.ReadOnlyHint, sp.Annotations.DestructiveHint = !sp.changes, &sp.changes
+	sp.Annotations.IdempotentHint = !sp.changes || sp.idempotent
+	typed.Add(srv, sp.Spec, func(ctx context.Context, in In) (string, Out, error) {
+		var none Out
+		if err := in.check(); err != nil {
+			return "", none, err
+		}
+		if sp.changes && !s.allowed {
+			return "", none, fmt.Errorf("%s is switched off. The operator switches it on with the option allow_restart, "+
+				"or with DOCKER_ALLOW_RESTART=true in the environment of the server docker, and a start of that server. Nothing was changed", sp.Name)
+		}
+		return ask(ctx, s, s.limit(sp, in), in, answer)
 	})
-	srv.AddTool(definition, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		res := &mcp.CallToolResult{}
-		schema, err := resolved()
-		if err != nil {
-			return nil, err
-		}
-		in, err := decode[In](req.Params.Arguments, schema)
-		if err == nil {
-			err = in.check()
-		}
-		if err == nil && sp.changes && !s.allowed {
-			err = fmt.Errorf("%s is switched off. The operator switches it on with the option allow_restart, "+
-				"or with DOCKER_ALLOW_RESTART=true in the environment of the server docker, and a start of that server. Nothing was changed", sp.name)
-		}
-		if err != nil {
-			res.SetError(err)
-			return res, nil
-		}
-		says, out, err := ask(ctx, s, s.limit(sp, in), in, answer)
-		if err != nil {
-			res.SetError(err)
-			return res, nil
-		}
-		res.Content, res.StructuredContent = []mcp.Content{&mcp.TextContent{Text: says}}, out
-		return res, nil
-	})
-}
-
-// decode reads the arguments of a call.
-func decode[In any](arguments json.RawMessage, schema *jsonschema.Resolved) (in In, err error) {
-	members := map[string]any{}
-	if len(arguments) > 0 {
-		if err := json.Unmarshal(arguments, &members); err != nil {
-			return in, errors.New("the arguments must be one JSON object")
-		}
-	}
-	if members == nil { // null
-		members = map[string]any{}
-	}
-	if err := schema.ApplyDefaults(&members); err != nil {
-		return in, fmt.Errorf("the arguments do not fit: %s", plain(err.Error(), 400))
-	}
-	if err := schema.Validate(members); err != nil {
-		return in, fmt.Errorf("the arguments do not fit: %s", plain(err.Error(), 400))
-	}
-	b, err := json.Marshal(members)
-	if err != nil {
-		return in, err
-	}
-	if err := json.Unmarshal(b, &in); err != nil { // such as a number that no integer holds
-		return in, fmt.Errorf("the arguments do not fit: %s", plain(err.Error(), 400))
-	}
-	return in, nil
 }
 
 // limit is how long a call may take in all.

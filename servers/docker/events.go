@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/cmdmask"
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 const (
@@ -70,12 +71,12 @@ type eventEntry struct {
 }
 
 func (s *server) addEvents(srv *mcp.Server) {
-	add(srv, s, spec{
-		name: "docker_events", title: "Events of the engine",
-		description: "Returns what happened at the engine in a window of the past: containers that were started, stopped, died (with exit code), ran out of memory, changed their health, images pulled, volumes made. The engine remembers about the last 256 events, and none from before its own start.",
-		defaults:    map[string]any{"since_minutes": 60, "limit": 100},
-		choices:     map[string][]any{"type": {"container", "image", "network", "volume", "daemon", "plugin", "service", "node", "builder"}},
-	}, history)
+	add(srv, s, spec{Spec: typed.Spec{
+		Name: "docker_events", Title: "Events of the engine",
+		Description: "Returns what happened at the engine in a window of the past: containers that were started, stopped, died (with exit code), ran out of memory, changed their health, images pulled, volumes made. The engine remembers about the last 256 events, and none from before its own start.",
+		Defaults:    map[string]any{"since_minutes": 60, "limit": 100},
+		Choices:     map[string][]any{"type": {"container", "image", "network", "volume", "daemon", "plugin", "service", "node", "builder"}},
+	}}, history)
 }
 
 func history(ctx context.Context, e *engine, in eventsInput) (string, eventsOutput, error) {

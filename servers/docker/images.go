@@ -10,6 +10,8 @@ import (
 	"github.com/moby/moby/api/types/image"
 	"github.com/moby/moby/client"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 const (
@@ -41,10 +43,10 @@ type imageEntry struct {
 }
 
 func (s *server) addImages(srv *mcp.Server) {
-	add(srv, s, spec{
-		name: "docker_images", title: "Images",
-		description: "Lists the images that the engine keeps, largest first: names with tags, id, size, age, and how many containers were made from each. Says what takes space and which version is there.",
-	}, images)
+	add(srv, s, spec{Spec: typed.Spec{
+		Name: "docker_images", Title: "Images",
+		Description: "Lists the images that the engine keeps, largest first: names with tags, id, size, age, and how many containers were made from each. Says what takes space and which version is there.",
+	}}, images)
 }
 
 func images(ctx context.Context, e *engine, in imagesInput) (string, imagesOutput, error) {

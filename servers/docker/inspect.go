@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/cmdmask"
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 const (
@@ -103,10 +104,10 @@ type inspectSecurity struct {
 }
 
 func (s *server) addInspect(srv *mcp.Server) {
-	add(srv, s, spec{
-		name: "docker_inspect", title: "Container in detail",
-		description: "Returns how one container is set up and what became of it: state, exit code, whether it ran out of memory, restarts and their policy, health check with its last output, limits, mounts, networks, ports, labels. Of environment variables only the names are given, never the values.",
-	}, inspect)
+	add(srv, s, spec{Spec: typed.Spec{
+		Name: "docker_inspect", Title: "Container in detail",
+		Description: "Returns how one container is set up and what became of it: state, exit code, whether it ran out of memory, restarts and their policy, health check with its last output, limits, mounts, networks, ports, labels. Of environment variables only the names are given, never the values.",
+	}}, inspect)
 }
 
 func inspect(ctx context.Context, e *engine, in nameInput) (string, inspectOutput, error) {

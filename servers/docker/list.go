@@ -12,6 +12,8 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 const (
@@ -57,11 +59,11 @@ type psContainer struct {
 }
 
 func (s *server) addList(srv *mcp.Server) {
-	add(srv, s, spec{
-		name: "docker_ps", title: "Containers",
-		description: "Lists all containers of the engine, stopped ones too: name, image, status with health and exit code, ports. Start here to find a container's name, or which one is down or restarts.",
-		choices:     map[string][]any{"state": {"created", "running", "paused", "restarting", "exited", "removing", "dead"}},
-	}, ps)
+	add(srv, s, spec{Spec: typed.Spec{
+		Name: "docker_ps", Title: "Containers",
+		Description: "Lists all containers of the engine, stopped ones too: name, image, status with health and exit code, ports. Start here to find a container's name, or which one is down or restarts.",
+		Choices:     map[string][]any{"state": {"created", "running", "paused", "restarting", "exited", "removing", "dead"}},
+	}}, ps)
 }
 
 func ps(ctx context.Context, e *engine, in psInput) (string, psOutput, error) {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/moby/moby/client"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 const (
@@ -55,24 +57,24 @@ type powerOutput struct {
 }
 
 func (s *server) addPower(srv *mcp.Server) {
-	add(srv, s, spec{
-		name: "docker_restart", title: "Restart container", changes: true, limit: powerLimit,
-		description: "Restarts a container: its program is asked to end, killed when the time is over, and started again. What it did not store is lost, and who uses it is cut off. Switched off unless the operator allows it, and subject to approval. Look at docker_logs and docker_inspect first: a restart hides why something failed.",
-	}, power("Restarted", func(ctx context.Context, e *engine, id string, in powerInput) error {
+	add(srv, s, spec{Spec: typed.Spec{
+		Name: "docker_restart", Title: "Restart container",
+		Description: "Restarts a container: its program is asked to end, killed when the time is over, and started again. What it did not store is lost, and who uses it is cut off. Switched off unless the operator allows it, and subject to approval. Look at docker_logs and docker_inspect first: a restart hides why something failed.",
+	}, limit: powerLimit, changes: true}, power("Restarted", func(ctx context.Context, e *engine, id string, in powerInput) error {
 		_, err := e.ContainerRestart(ctx, id, client.ContainerRestartOptions{Timeout: in.timeout()})
 		return err
 	}))
-	add(srv, s, spec{
-		name: "docker_start", title: "Start container", changes: true, idempotent: true, limit: powerLimit,
-		description: "Starts a container that does not run, as it is set up. Does nothing to one that runs. Switched off unless the operator allows it, and subject to approval.",
-	}, power("Started", func(ctx context.Context, e *engine, id string, _ powerInput) error {
+	add(srv, s, spec{Spec: typed.Spec{
+		Name: "docker_start", Title: "Start container",
+		Description: "Starts a container that does not run, as it is set up. Does nothing to one that runs. Switched off unless the operator allows it, and subject to approval.",
+	}, limit: powerLimit, changes: true, idempotent: true}, power("Started", func(ctx context.Context, e *engine, id string, _ powerInput) error {
 		_, err := e.ContainerStart(ctx, id, client.ContainerStartOptions{})
 		return err
 	}))
-	add(srv, s, spec{
-		name: "docker_stop", title: "Stop container", changes: true, idempotent: true, limit: powerLimit,
-		description: "Stops a container: its program is asked to end, and killed when the time is over. It stays stopped until somebody starts it, and who uses it is cut off. Does nothing to one that does not run. Switched off unless the operator allows it, and subject to approval.",
-	}, power("Stopped", func(ctx context.Context, e *engine, id string, in powerInput) error {
+	add(srv, s, spec{Spec: typed.Spec{
+		Name: "docker_stop", Title: "Stop container",
+		Description: "Stops a container: its program is asked to end, and killed when the time is over. It stays stopped until somebody starts it, and who uses it is cut off. Does nothing to one that does not run. Switched off unless the operator allows it, and subject to approval.",
+	}, limit: powerLimit, changes: true, idempotent: true}, power("Stopped", func(ctx context.Context, e *engine, id string, in powerInput) error {
 		_, err := e.ContainerStop(ctx, id, client.ContainerStopOptions{Timeout: in.timeout()})
 		return err
 	}))

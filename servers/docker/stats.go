@@ -11,6 +11,8 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 const statsChars = 2000
@@ -43,10 +45,10 @@ type statsOutput struct {
 }
 
 func (s *server) addStats(srv *mcp.Server) {
-	add(srv, s, spec{
-		name: "docker_stats", title: "Resources of a container",
-		description: "Returns what one container uses now: CPU % measured over a second, memory without the cache of files and its limit, network and block I/O since its start, number of processes. Takes one to two seconds.",
-	}, stats)
+	add(srv, s, spec{Spec: typed.Spec{
+		Name: "docker_stats", Title: "Resources of a container",
+		Description: "Returns what one container uses now: CPU % measured over a second, memory without the cache of files and its limit, network and block I/O since its start, number of processes. Takes one to two seconds.",
+	}}, stats)
 }
 
 func stats(ctx context.Context, e *engine, in nameInput) (string, statsOutput, error) {

@@ -10,6 +10,8 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 const (
@@ -27,10 +29,10 @@ type topOutput struct {
 }
 
 func (s *server) addTop(srv *mcp.Server) {
-	add(srv, s, spec{
-		name: "docker_top", title: "Processes of a container",
-		description: "Lists the processes that run in one container: process id on the host, parent, user, processor share, memory (KiB), how long it runs, command line with secrets masked. The container must run.",
-	}, top)
+	add(srv, s, spec{Spec: typed.Spec{
+		Name: "docker_top", Title: "Processes of a container",
+		Description: "Lists the processes that run in one container: process id on the host, parent, user, processor share, memory (KiB), how long it runs, command line with secrets masked. The container must run.",
+	}}, top)
 }
 
 // columns are given to ps by us alone, and never by who calls.
@@ -126,10 +128,10 @@ type diffChange struct {
 }
 
 func (s *server) addDiff(srv *mcp.Server) {
-	add(srv, s, spec{
-		name: "docker_diff", title: "Changed files of a container", limit: longLimit,
-		description: "Lists which files and folders of a container differ from its image: added, changed, deleted. Shows what a program wrote into the container itself, which is lost with it; volumes and mounts are not part of that.",
-	}, diff)
+	add(srv, s, spec{Spec: typed.Spec{
+		Name: "docker_diff", Title: "Changed files of a container",
+		Description: "Lists which files and folders of a container differ from its image: added, changed, deleted. Shows what a program wrote into the container itself, which is lost with it; volumes and mounts are not part of that.",
+	}, limit: longLimit}, diff)
 }
 
 func diff(ctx context.Context, e *engine, in diffInput) (string, diffOutput, error) {

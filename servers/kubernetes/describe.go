@@ -59,8 +59,8 @@ type describeOutput struct {
 
 func (s *server) addDescribe(srv *mcp.Server) {
 	add(s, srv, spec{
-		name: "k8s_describe", title: "What an object is and does",
-		description: "Describes one object of any kind: owners, labels, conditions, containers with state, last end, limits and names of environment variables, the rest of spec and status, and the newest events about it. Answers why it is not well. Secrets are masked.",
+		Name: "k8s_describe", Title: "What an object is and does",
+		Description: "Describes one object of any kind: owners, labels, conditions, containers with state, last end, limits and names of environment variables, the rest of spec and status, and the newest events about it. Answers why it is not well. Secrets are masked.",
 	}, s.describe)
 }
 

@@ -90,9 +90,9 @@ type eventsOutput struct {
 
 func (s *server) addEvents(srv *mcp.Server) {
 	add(s, srv, spec{
-		name: "k8s_events", title: "Events",
-		description: "Returns what the cluster reports on its objects, newest first: scheduling, pulling of images, failed probes, evictions, restarts. Answers why something does not start. Filter by type Warning, by object, or by time.",
-		defaults:    map[string]any{"type": "all", "limit": 30}, enums: map[string][]any{"type": {"all", "Normal", "Warning"}},
+		Name: "k8s_events", Title: "Events",
+		Description: "Returns what the cluster reports on its objects, newest first: scheduling, pulling of images, failed probes, evictions, restarts. Answers why something does not start. Filter by type Warning, by object, or by time.",
+		Defaults:    map[string]any{"type": "all", "limit": 30}, Choices: map[string][]any{"type": {"all", "Normal", "Warning"}},
 	}, s.events)
 }
 

@@ -13,7 +13,6 @@ package kubernetes
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -23,9 +22,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/typed"
 	"github.com/tenon-mcp/tenon/servers/kubernetes/kube"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -180,106 +179,25 @@ func (a *access) namespace(c *kube.Client, given string, all bool) (string, erro
 	return given, nil
 }
 
-// spec is the part of a tool's definition that differs between the tools here.
-type spec struct {
-	name, title, description string
-	defaults                 map[string]any   // of input properties
-	enums                    map[string][]any // of input properties
-}
-
-// definition returns the tool that sp describes, with In as its input and Out as
-// its answer. It panics where a default names no property, as mcp.AddTool does on a
-// bad tool.
-func definition[In, Out any](sp spec) (*mcp.Tool, *jsonschema.Schema) {
-	in, err := jsonschema.For[In](nil)
-	if err != nil {
-		panic(err)
-	}
-	out, err := jsonschema.For[Out](nil)
-	if err != nil {
-		panic(err)
-	}
-	for name, value := range sp.defaults {
-		b, err := json.Marshal(value)
-		if err != nil {
-			panic(err)
-		}
-		in.Properties[name].Default = b
-	}
-	for name, values := range sp.enums {
-		in.Properties[name].Enum = values
-	}
-	m, yes := Meta()[sp.name], true
-	return &mcp.Tool{
-		Name: sp.name, Description: sp.description, InputSchema: in, OutputSchema: out,
-		Annotations: &mcp.ToolAnnotations{Title: sp.title, ReadOnlyHint: m.ReadOnly, DestructiveHint: &m.Destructive, IdempotentHint: m.Idempotent, OpenWorldHint: &yes},
-	}, in
-}
+// spec is what is said of a tool.
+type spec = typed.Spec
 
 // add registers a tool whose answer is a text, and the same as data.
-//
-// It is not mcp.AddTool, which resolves both schemas of each tool when the server
-// is built: most of the work of a process that is started to list its tools.
 func add[In, Out any](s *server, srv *mcp.Server, sp spec, answer func(context.Context, *kube.Client, In) (string, Out, error)) {
-	t, schema := definition[In, Out](sp)
-	resolved := sync.OnceValues(func() (*jsonschema.Resolved, error) { return schema.Resolve(nil) })
-	srv.AddTool(t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		res := &mcp.CallToolResult{}
-		text, out, err := func() (string, Out, error) {
-			var in In
-			var none Out
-			if err := arguments(resolved, req.Params.Arguments, &in); err != nil {
-				return "", none, err
-			}
-			if t.Annotations.ReadOnlyHint || s.o.AllowChanges {
-				c, err := s.client()
-				if err != nil {
-					return "", none, err
-				}
-				ctx, cancel := context.WithTimeout(ctx, s.timeout)
-				defer cancel()
-				return answer(ctx, c, in)
-			}
+	m, yes := Meta()[sp.Name], true
+	sp.MaxArguments = 64 << 10
+	sp.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: m.ReadOnly, DestructiveHint: &m.Destructive, IdempotentHint: m.Idempotent, OpenWorldHint: &yes}
+	typed.Add(srv, sp, func(ctx context.Context, in In) (string, Out, error) {
+		var none Out
+		if !m.ReadOnly && !s.o.AllowChanges {
 			return "", none, errNoChanges
-		}()
+		}
+		c, err := s.client()
 		if err != nil {
-			res.SetError(err)
-			return res, nil
+			return "", none, err
 		}
-		res.StructuredContent = out
-		res.Content = []mcp.Content{&mcp.TextContent{Text: text}}
-		return res, nil
+		ctx, cancel := context.WithTimeout(ctx, s.timeout)
+		defer cancel()
+		return answer(ctx, c, in)
 	})
-}
-
-// arguments reads what a model wrote: checked against the schema, and completed
-// with its defaults.
-func arguments(schema func() (*jsonschema.Resolved, error), raw json.RawMessage, in any) error {
-	resolved, err := schema()
-	if err != nil {
-		return err
-	}
-	values := map[string]any{}
-	if len(raw) > 64<<10 {
-		return errors.New("the arguments are larger than 64 KiB")
-	}
-	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &values); err != nil {
-			return errors.New("the arguments must be one JSON object")
-		}
-	}
-	if values == nil { // null
-		values = map[string]any{}
-	}
-	if err := resolved.ApplyDefaults(&values); err != nil {
-		return err
-	}
-	if err := resolved.Validate(values); err != nil {
-		return errors.New(plain(err.Error(), 600))
-	}
-	b, err := json.Marshal(values)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(b, in)
 }

@@ -64,13 +64,13 @@ type table struct {
 
 func (s *server) addList(srv *mcp.Server) {
 	add(s, srv, spec{
-		name: "k8s_list", title: "Objects of a kind",
-		description: "Lists objects of any kind that the cluster has, also custom ones, in the columns that kubectl shows, 50 by default. Narrow it down with namespace and selectors; continue gives the next ones. Contents of Secrets are never shown.",
-		defaults:    map[string]any{"limit": 50},
+		Name: "k8s_list", Title: "Objects of a kind",
+		Description: "Lists objects of any kind that the cluster has, also custom ones, in the columns that kubectl shows, 50 by default. Narrow it down with namespace and selectors; continue gives the next ones. Contents of Secrets are never shown.",
+		Defaults:    map[string]any{"limit": 50},
 	}, s.list)
 	add(s, srv, spec{
-		name: "k8s_get", title: "One object",
-		description: "Returns one object of any kind as YAML, or the part of it at a path such as spec.template. Contents of Secrets, values of environment variables and what looks like a secret are masked, and managed fields left out. k8s_describe is shorter, and has the events too.",
+		Name: "k8s_get", Title: "One object",
+		Description: "Returns one object of any kind as YAML, or the part of it at a path such as spec.template. Contents of Secrets, values of environment variables and what looks like a secret are masked, and managed fields left out. k8s_describe is shorter, and has the events too.",
 	}, s.get)
 }
 

@@ -45,9 +45,9 @@ type logsOutput struct {
 
 func (s *server) addLogs(srv *mcp.Server) {
 	add(s, srv, spec{
-		name: "k8s_pod_logs", title: "Pod logs",
-		description: "Returns the last lines of the log of a pod's container, with times. With previous it is the log of the run before the last restart, which says why a container crashed. Filter with since_minutes and grep. What looks like a secret is masked.",
-		defaults:    map[string]any{"tail": 100},
+		Name: "k8s_pod_logs", Title: "Pod logs",
+		Description: "Returns the last lines of the log of a pod's container, with times. With previous it is the log of the run before the last restart, which says why a container crashed. Filter with since_minutes and grep. What looks like a secret is masked.",
+		Defaults:    map[string]any{"tail": 100},
 	}, s.logs)
 }
 

@@ -218,9 +218,9 @@ type podsOutput struct {
 
 func (s *server) addPods(srv *mcp.Server) {
 	add(s, srv, spec{
-		name: "k8s_list_pods", title: "Pods",
-		description: "Lists pods with status, ready containers, restarts, how the last one ended, age and node, at most 50: those that are not well first. Answers what runs, and what crashes or waits. Call k8s_describe or k8s_pod_logs with a name from here next.",
-		defaults:    map[string]any{"status": "all"}, enums: map[string][]any{"status": {"all", "problems"}},
+		Name: "k8s_list_pods", Title: "Pods",
+		Description: "Lists pods with status, ready containers, restarts, how the last one ended, age and node, at most 50: those that are not well first. Answers what runs, and what crashes or waits. Call k8s_describe or k8s_pod_logs with a name from here next.",
+		Defaults:    map[string]any{"status": "all"}, Choices: map[string][]any{"status": {"all", "problems"}},
 	}, s.pods)
 }
 

@@ -66,9 +66,9 @@ type rolloutOutput struct {
 
 func (s *server) addRollout(srv *mcp.Server) {
 	add(s, srv, spec{
-		name: "k8s_rollout_status", title: "Rollout status",
-		description: "Says whether the last change of a deployment, statefulset or daemonset is complete, progressing, failed or paused, with counts of pods and those that are not well and why. Answers whether a new version is out.",
-		defaults:    map[string]any{"kind": "deployment"}, enums: map[string][]any{"kind": workloads},
+		Name: "k8s_rollout_status", Title: "Rollout status",
+		Description: "Says whether the last change of a deployment, statefulset or daemonset is complete, progressing, failed or paused, with counts of pods and those that are not well and why. Answers whether a new version is out.",
+		Defaults:    map[string]any{"kind": "deployment"}, Choices: map[string][]any{"kind": workloads},
 	}, s.rollout)
 }
 
@@ -232,14 +232,14 @@ type restartOutput struct {
 
 func (s *server) addChanges(srv *mcp.Server) {
 	add(s, srv, spec{
-		name: "k8s_scale", title: "Scale",
-		description: "Sets how many pods a deployment, statefulset or replicaset should have. Changes the cluster; 0 stops all its pods. Refused unless the operator allowed changes. Call k8s_rollout_status afterwards.",
-		defaults:    map[string]any{"kind": "deployment"}, enums: map[string][]any{"kind": {"deployment", "statefulset", "replicaset"}},
+		Name: "k8s_scale", Title: "Scale",
+		Description: "Sets how many pods a deployment, statefulset or replicaset should have. Changes the cluster; 0 stops all its pods. Refused unless the operator allowed changes. Call k8s_rollout_status afterwards.",
+		Defaults:    map[string]any{"kind": "deployment"}, Choices: map[string][]any{"kind": {"deployment", "statefulset", "replicaset"}},
 	}, s.scale)
 	add(s, srv, spec{
-		name: "k8s_restart", title: "Restart",
-		description: "Restarts the pods of a deployment, statefulset or daemonset one after another, as kubectl rollout restart does. Changes the cluster. Refused unless the operator allowed changes. Call k8s_rollout_status afterwards.",
-		defaults:    map[string]any{"kind": "deployment"}, enums: map[string][]any{"kind": workloads},
+		Name: "k8s_restart", Title: "Restart",
+		Description: "Restarts the pods of a deployment, statefulset or daemonset one after another, as kubectl rollout restart does. Changes the cluster. Refused unless the operator allowed changes. Call k8s_rollout_status afterwards.",
+		Defaults:    map[string]any{"kind": "deployment"}, Choices: map[string][]any{"kind": workloads},
 	}, s.restart)
 }
 

@@ -58,9 +58,9 @@ type measured struct {
 
 func (s *server) addTop(srv *mcp.Server) {
 	add(s, srv, spec{
-		name: "k8s_top", title: "Use of resources",
-		description: "Returns how much processor and memory pods or nodes use now, highest first, at most 50. Needs the metrics server in the cluster. Answers what uses a node up.",
-		defaults:    map[string]any{"what": "pods", "sort": "cpu"}, enums: map[string][]any{"what": {"pods", "nodes"}, "sort": {"cpu", "memory"}},
+		Name: "k8s_top", Title: "Use of resources",
+		Description: "Returns how much processor and memory pods or nodes use now, highest first, at most 50. Needs the metrics server in the cluster. Answers what uses a node up.",
+		Defaults:    map[string]any{"what": "pods", "sort": "cpu"}, Choices: map[string][]any{"what": {"pods", "nodes"}, "sort": {"cpu", "memory"}},
 	}, s.top)
 }
 

@@ -51,16 +51,16 @@ type alertsOutput struct {
 
 func (s *server) addAlerts(srv *mcp.Server) {
 	add(s, srv, spec{
-		name: "prom_active_alerts", title: "Active alerts",
-		description: "Returns the alerts that Prometheus holds for active, at most 50: firing ones first, then pending ones, which have not fired yet, with severity, service, since when, value and summary. Answers what is wrong now. Silences of an Alertmanager are not known here.",
-		defaults:    map[string]any{"state": "all"},
-		enums:       map[string][]any{"state": {"all", "firing", "pending"}},
+		Name: "prom_active_alerts", Title: "Active alerts",
+		Description: "Returns the alerts that Prometheus holds for active, at most 50: firing ones first, then pending ones, which have not fired yet, with severity, service, since when, value and summary. Answers what is wrong now. Silences of an Alertmanager are not known here.",
+		Defaults:    map[string]any{"state": "all"},
+		Choices:     map[string][]any{"state": {"all", "firing", "pending"}},
 	}, s.alerts)
 	add(s, srv, spec{
-		name: "prom_rules", title: "Rules",
-		description: "Returns alerting and recording rules with their expression, state and health, at most 50: alerts that fire first, and rules that fail to evaluate are marked. Answers what an alert means, or why a recorded metric is missing. Filter by a part of the name.",
-		defaults:    map[string]any{"type": "all"},
-		enums:       map[string][]any{"type": {"all", "alert", "record"}},
+		Name: "prom_rules", Title: "Rules",
+		Description: "Returns alerting and recording rules with their expression, state and health, at most 50: alerts that fire first, and rules that fail to evaluate are marked. Answers what an alert means, or why a recorded metric is missing. Filter by a part of the name.",
+		Defaults:    map[string]any{"type": "all"},
+		Choices:     map[string][]any{"type": {"all", "alert", "record"}},
 	}, s.rules)
 }
 

@@ -74,22 +74,22 @@ type metadataOutput struct {
 
 func (s *server) addLabels(srv *mcp.Server) {
 	add(s, srv, spec{
-		name: "prom_label_values", title: "Label values",
-		description: "Returns the values of a label, at most 200, of all series of the last day or of those that a selector matches. With __name__ it returns the names of the metrics there are. Call it before a query whose names or values you would have to guess.",
-		defaults:    map[string]any{"match": ""},
+		Name: "prom_label_values", Title: "Label values",
+		Description: "Returns the values of a label, at most 200, of all series of the last day or of those that a selector matches. With __name__ it returns the names of the metrics there are. Call it before a query whose names or values you would have to guess.",
+		Defaults:    map[string]any{"match": ""},
 	}, s.values)
 	add(s, srv, spec{
-		name: "prom_label_names", title: "Label names",
-		description: "Returns the names of the labels there are, at most 200, of all series of the last day or of those that a selector matches. Answers by what a metric can be filtered and grouped.",
+		Name: "prom_label_names", Title: "Label names",
+		Description: "Returns the names of the labels there are, at most 200, of all series of the last day or of those that a selector matches. Answers by what a metric can be filtered and grouped.",
 	}, s.names)
 	add(s, srv, spec{
-		name: "prom_series", title: "Series",
-		description: "Returns the series that selectors match, at most 50, as sets of labels, and how many values each label has. Answers what there is to be measured, without its values.",
-		defaults:    map[string]any{"lookback_seconds": 3600},
+		Name: "prom_series", Title: "Series",
+		Description: "Returns the series that selectors match, at most 50, as sets of labels, and how many values each label has. Answers what there is to be measured, without its values.",
+		Defaults:    map[string]any{"lookback_seconds": 3600},
 	}, s.series)
 	add(s, srv, spec{
-		name: "prom_metadata", title: "Metric metadata",
-		description: "Returns type (counter, gauge, histogram, summary), help and unit of metrics, at most 50. Answers what a metric means, and whether it wants a rate(). Filter by a text in name or help to find a metric.",
+		Name: "prom_metadata", Title: "Metric metadata",
+		Description: "Returns type (counter, gauge, histogram, summary), help and unit of metrics, at most 50. Answers what a metric means, and whether it wants a rate(). Filter by a text in name or help to find a metric.",
 	}, s.metadata)
 }
 

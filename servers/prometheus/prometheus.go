@@ -16,14 +16,11 @@ package prometheus
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"sync"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/typed"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -97,109 +94,29 @@ func Meta() map[string]tool.Meta {
 	return m
 }
 
-// spec is the part of a tool's definition that differs between the tools here.
-type spec struct {
-	name, title, description string
-	defaults                 map[string]any   // of input properties
-	enums                    map[string][]any // of input properties
-}
-
-// definition returns the tool that sp describes, with In as its input and Out as
-// its answer. It panics where a default names no property, as mcp.AddTool does on a
-// bad tool.
-func definition[In, Out any](sp spec) (*mcp.Tool, *jsonschema.Schema) {
-	in, err := jsonschema.For[In](nil)
-	if err != nil {
-		panic(err)
-	}
-	out, err := jsonschema.For[Out](nil)
-	if err != nil {
-		panic(err)
-	}
-	for name, value := range sp.defaults {
-		b, err := json.Marshal(value)
-		if err != nil {
-			panic(err)
-		}
-		in.Properties[name].Default = b
-	}
-	for name, values := range sp.enums {
-		in.Properties[name].Enum = values
-	}
-	for _, p := range in.Properties {
-		if len(p.Types) > 0 { // a list may be left out, but it is a list
-			p.Type, p.Types = p.Types[len(p.Types)-1], nil
-		}
-	}
-	no, yes := false, true
-	return &mcp.Tool{
-		Name: sp.name, Description: sp.description, InputSchema: in, OutputSchema: out,
-		Annotations: &mcp.ToolAnnotations{Title: sp.title, ReadOnlyHint: true, DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &yes},
-	}, in
-}
+// spec is what is said of a tool.
+type spec = typed.Spec
 
 // add registers a tool. Its answer is a text, perhaps with a picture, and the same
 // as data.
-//
-// It is not mcp.AddTool, which resolves both schemas of each tool when the server
-// is built: most of the work of a process that is started to list its tools.
 func add[In, Out any](s *server, srv *mcp.Server, sp spec, answer func(context.Context, In) (reply, Out, error)) {
-	t, schema := definition[In, Out](sp)
-	resolved := sync.OnceValues(func() (*jsonschema.Resolved, error) { return schema.Resolve(nil) })
-	srv.AddTool(t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		res := &mcp.CallToolResult{}
-		var in In
-		if err := arguments(resolved, req.Params.Arguments, &in); err != nil {
-			res.SetError(err)
-			return res, nil
-		}
+	yes := true
+	sp.Annotations = typed.ReadsHere()
+	sp.Annotations.OpenWorldHint = &yes
+	typed.AddContent(srv, sp, func(ctx context.Context, _ *mcp.CallToolRequest, in In) ([]mcp.Content, Out, error) {
 		if s.client == nil {
-			res.SetError(errNotConfigured)
-			return res, nil
+			var none Out
+			return nil, none, errNotConfigured
 		}
 		ctx, cancel := context.WithTimeout(ctx, s.timeout)
 		defer cancel()
 		r, out, err := answer(ctx, in)
-		if err != nil {
-			res.SetError(err)
-			return res, nil
-		}
-		res.StructuredContent = out
-		res.Content = []mcp.Content{&mcp.TextContent{Text: r.text}}
+		content := typed.Text(r.text)
 		if r.png != nil {
-			res.Content = append(res.Content, &mcp.ImageContent{Data: r.png, MIMEType: "image/png"})
+			content = append(content, &mcp.ImageContent{Data: r.png, MIMEType: "image/png"})
 		}
-		return res, nil
+		return content, out, err
 	})
-}
-
-// arguments reads what a model wrote: checked against the schema, and completed
-// with its defaults.
-func arguments(schema func() (*jsonschema.Resolved, error), raw json.RawMessage, in any) error {
-	resolved, err := schema()
-	if err != nil {
-		return err
-	}
-	values := map[string]any{}
-	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &values); err != nil {
-			return errors.New("the arguments must be one JSON object")
-		}
-	}
-	if values == nil { // null
-		values = map[string]any{}
-	}
-	if err := resolved.ApplyDefaults(&values); err != nil {
-		return err
-	}
-	if err := resolved.Validate(values); err != nil {
-		return errors.New(plain(err.Error(), 600))
-	}
-	b, err := json.Marshal(values)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(b, in)
 }
 
 // A reply is the part of an answer that is no data.

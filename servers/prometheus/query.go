@@ -137,8 +137,8 @@ type queryOutput struct {
 
 func (s *server) addQuery(srv *mcp.Server) {
 	add(s, srv, spec{
-		name: "prom_query", title: "PromQL query",
-		description: "Evaluates a PromQL expression at one moment and returns a table of at most 25 series with their values. Answers what a value is now. Aggregate (sum by, topk) where there are many series. An empty answer says which metric names come near, or which label does not match.",
+		Name: "prom_query", Title: "PromQL query",
+		Description: "Evaluates a PromQL expression at one moment and returns a table of at most 25 series with their values. Answers what a value is now. Aggregate (sum by, topk) where there are many series. An empty answer says which metric names come near, or which label does not match.",
 	}, s.query)
 }
 

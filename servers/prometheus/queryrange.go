@@ -57,9 +57,9 @@ type rangeOutput struct {
 
 func (s *server) addRange(srv *mcp.Server) {
 	add(s, srv, spec{
-		name: "prom_query_range", title: "PromQL range query",
-		description: "Evaluates a PromQL expression over a time that ends now and returns, for at most 6 series, lowest, highest, average and last value, a sparkline and the last 12 points as value@time, with a picture of the curves. Answers how something developed. The step is raised where the range is long.",
-		defaults:    map[string]any{"lookback_seconds": 600, "step_seconds": 30},
+		Name: "prom_query_range", Title: "PromQL range query",
+		Description: "Evaluates a PromQL expression over a time that ends now and returns, for at most 6 series, lowest, highest, average and last value, a sparkline and the last 12 points as value@time, with a picture of the curves. Answers how something developed. The step is raised where the range is long.",
+		Defaults:    map[string]any{"lookback_seconds": 600, "step_seconds": 30},
 	}, s.queryRange)
 }
 

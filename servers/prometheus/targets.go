@@ -58,10 +58,10 @@ type targetsOutput struct {
 
 func (s *server) addTargets(srv *mcp.Server) {
 	add(s, srv, spec{
-		name: "prom_targets", title: "Scrape targets",
-		description: "Returns what Prometheus scrapes, at most 50 targets, those that are down first, with health, time and duration of the last scrape and its error. Answers whether a metric is missing because its exporter cannot be reached.",
-		defaults:    map[string]any{"state": "active"},
-		enums:       map[string][]any{"state": {"active", "dropped", "any"}, "health": {"", "up", "down", "unknown"}},
+		Name: "prom_targets", Title: "Scrape targets",
+		Description: "Returns what Prometheus scrapes, at most 50 targets, those that are down first, with health, time and duration of the last scrape and its error. Answers whether a metric is missing because its exporter cannot be reached.",
+		Defaults:    map[string]any{"state": "active"},
+		Choices:     map[string][]any{"state": {"active", "dropped", "any"}, "health": {"", "up", "down", "unknown"}},
 	}, s.targets)
 }
 
@@ -201,8 +201,8 @@ type healthOutput struct {
 
 func (s *server) addHealth(srv *mcp.Server) {
 	add(s, srv, spec{
-		name: "prom_health", title: "Prometheus health",
-		description: "Says whether Prometheus itself is healthy, ready and answers queries, how fast, and returns its version, start, retention and whether its configuration loaded. Call it where other tools of this server fail.",
+		Name: "prom_health", Title: "Prometheus health",
+		Description: "Says whether Prometheus itself is healthy, ready and answers queries, how fast, and returns its version, start, retention and whether its configuration loaded. Call it where other tools of this server fail.",
 	}, s.health)
 }
 
