@@ -113,6 +113,7 @@ func All(web *Web) []*Double {
 	return []*Double{
 		Jina(web), Serper(web), Firecrawl(web),
 		SearXNG(web), Brave(web), Tavily(web), DuckDuckGo(web), OpenWebSearch(web),
+		MediaWiki(), Wayback(web), TencentWSA(web),
 	}
 }
 
@@ -177,6 +178,7 @@ func (d *Double) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := Call{r.Method, r.URL.EscapedPath(), r.URL.Query(), r.Header.Clone(), body}
+	c.Header.Set("Host", r.Host) // which signatures cover
 	f := d.note(c)
 	if f.Slow > 0 {
 		t := time.NewTimer(f.Slow)
