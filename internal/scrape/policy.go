@@ -10,9 +10,9 @@ import (
 )
 
 // DefaultBlocked are the entries of a Policy where nothing else is set: data sets and
-// spaces in which the answers to published benchmarks lie.
+// spaces in which the answers to published benchmarks lie, and a site that answers them.
 func DefaultBlocked() []string {
-	return []string{"huggingface.co/datasets", "huggingface.co/spaces", "hf.co/datasets", "hf.co/spaces"}
+	return []string{"huggingface.co/datasets", "huggingface.co/spaces", "hf.co/datasets", "hf.co/spaces", "unifuncs.com"}
 }
 
 // A Policy is a list of addresses that are not read and not shown in results.

@@ -86,6 +86,7 @@ type Chain struct {
 	o      Options
 	policy *Policy
 	ways   []way
+	kept   kept
 }
 
 // A way is one of the means to read a page.
@@ -164,6 +165,9 @@ type Request struct {
 	URL   string // without a scheme: https
 	About string // what is looked for, which counts in the score; may be empty
 	Pages string // of a document, such as "1-3,7"
+	// Kept takes the text that was read a moment ago, where there is one: for a call
+	// that goes on at an offset.
+	Kept bool
 }
 
 // A Page is what was read.
@@ -256,6 +260,11 @@ func (c *Chain) Fetch(ctx context.Context, r Request) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.Kept {
+		if p := c.kept.get(page.URL, r.Pages); p != nil {
+			return p, nil
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
 	t := &try{chain: c, page: page, about: r.About, job: job{url: page.URL, pages: r.Pages}, last: map[string]string{}}
@@ -270,7 +279,11 @@ func (c *Chain) Fetch(ctx context.Context, r Request) (*Page, error) {
 		}
 		ways = again
 	}
-	return t.result(ctx)
+	page, err = t.result(ctx)
+	if err == nil {
+		c.kept.put(r.Pages, page)
+	}
+	return page, err
 }
 
 // prepare reads the address, and refuses what is not to be read. It reports whether

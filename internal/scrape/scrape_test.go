@@ -447,6 +447,23 @@ func TestParts(t *testing.T) {
 	}
 }
 
+func TestKeptPages(t *testing.T) {
+	w := newWorld(t, nil)
+	for i := range 3 {
+		p, err := w.chain.Fetch(t.Context(), scrape.Request{URL: lighthouse, Kept: i > 0})
+		if err != nil || p.Via != "jina" {
+			t.Fatal(err)
+		}
+	}
+	if n := len(w.jina.Calls()); n != 1 {
+		t.Errorf("%d calls", n)
+	}
+	w.good(t, lighthouse)
+	if n := len(w.jina.Calls()); n != 2 {
+		t.Errorf("%d calls", n)
+	}
+}
+
 func TestSettings(t *testing.T) {
 	w := newWorld(t, siteOnly)
 	if got := w.chain.Ways(); len(got) != 1 || got[0] != "direct" {
