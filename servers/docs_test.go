@@ -126,8 +126,8 @@ func inputSchema(t *testing.T, tl *mcp.Tool) *jsonschema.Schema {
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
 // TestReadmeExamples runs the examples of each README. Those of a server that asks
-// another one, that reach out into the network, or that name a directory or a service that this
-// machine may not have, are only held to the schema of their tool.
+// another one, that reach out into the network, that change something, or that name a directory or a service
+// that this machine may not have, are only held to the schema of their tool.
 func TestReadmeExamples(t *testing.T) {
 	example := regexp.MustCompile(`(?m)^tenon call (\S+) (\S+)(?: --args '(.*)')?$`)
 	for _, s := range servers.All() {
@@ -152,20 +152,42 @@ func TestReadmeExamples(t *testing.T) {
 			if arguments == "" {
 				arguments = "{}"
 			}
-			if !s.Keyless || s.Meta[name].SideEffect == "network" || strings.Contains(arguments, `"root"`) || name == "get_service_status" {
+			if !s.Keyless || !s.Meta[name].ReadOnly || s.Meta[name].SideEffect == "network" || strings.Contains(arguments, `"root"`) || name == "get_service_status" {
 				checkArguments(t, tl, arguments)
 				continue
 			}
 			res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: json.RawMessage(arguments)})
 			if err != nil || res.IsError {
 				t.Errorf("%s\n%v %+v", m[0], err, res)
+				continue
 			}
+			checkAnswer(t, tl, res)
 		}
 		for name := range tools {
 			if !shown[name] {
 				t.Errorf("%s: README.md has no example of %s", s.Name, name)
 			}
 		}
+	}
+}
+
+// checkAnswer holds the data of an answer to the schema of its tool.
+func checkAnswer(t *testing.T, tl *mcp.Tool, res *mcp.CallToolResult) {
+	t.Helper()
+	b, err := json.Marshal(tl.OutputSchema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(b, &schema); err != nil {
+		t.Fatal(err)
+	}
+	r, err := schema.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Validate(res.StructuredContent); err != nil {
+		t.Errorf("%s: the answer does not fit its schema: %v", tl.Name, err)
 	}
 }
 

@@ -101,7 +101,9 @@ func TestTools(t *testing.T) {
 				}
 				checkAnnotations(t, s, tl)
 				checkSchema(t, "input", tl.InputSchema)
-				if tl.OutputSchema != nil {
+				if tl.OutputSchema == nil {
+					t.Error("what it returns has no schema")
+				} else {
 					checkSchema(t, "output", tl.OutputSchema)
 				}
 			})

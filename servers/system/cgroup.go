@@ -14,6 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/shirou/gopsutil/v4/mem"
+
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 const cgroupChars = 2000
@@ -36,9 +38,9 @@ type limits struct {
 func (l *limits) any() bool { return l.MemoryLimit > 0 || l.CPUCores > 0 || l.PidsLimit > 0 }
 
 func addCgroup(srv *mcp.Server) {
-	addData(srv, spec{
-		name: "get_container_limits", title: "Limits of the container",
-		description: "Returns the limits of the control groups (cgroup v1 and v2) that this program runs in, and how much of them is used: memory, processor (and how often it was held back), number of processes, and processes killed for want of memory. In a container these count, not what the machine has.",
+	typed.Add(srv, spec{
+		Name: "get_container_limits", Title: "Limits of the container",
+		Description: "Returns the limits of the control groups (cgroup v1 and v2) that this program runs in, and how much of them is used: memory, processor (and how often it was held back), number of processes, and processes killed for want of memory. In a container these count, not what the machine has.",
 	}, containerLimits)
 }
 

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 // Bounds on the answers, in characters.
@@ -31,15 +33,15 @@ type largeInput struct {
 }
 
 func (s *server) addScan(srv *mcp.Server) {
-	add(srv, spec{
-		name: "scan_dir_usage", title: "Directory usage",
-		description: "Returns which directories take most space below a directory: sizes on the disk with everything in them, largest first. Symbolic links are not followed and other file systems not entered; a scan ends after 30 seconds and then gives what it has.",
-		defaults:    map[string]any{"max_depth": 2, "top_n": 15},
+	typed.Add(srv, spec{
+		Name: "scan_dir_usage", Title: "Directory usage",
+		Description: "Returns which directories take most space below a directory: sizes on the disk with everything in them, largest first. Symbolic links are not followed and other file systems not entered; a scan ends after 30 seconds and then gives what it has.",
+		Defaults:    map[string]any{"max_depth": 2, "top_n": 15},
 	}, s.dirUsage)
-	add(srv, spec{
-		name: "find_large_files", title: "Large files",
-		description: "Returns the largest files down to six levels below a directory, with size, date of change and path. Symbolic links are not followed and other file systems not entered; a scan ends after 30 seconds and then gives what it has. Reads names and sizes only.",
-		defaults:    map[string]any{"min_size_mb": 100, "top_n": 20},
+	typed.Add(srv, spec{
+		Name: "find_large_files", Title: "Large files",
+		Description: "Returns the largest files down to six levels below a directory, with size, date of change and path. Symbolic links are not followed and other file systems not entered; a scan ends after 30 seconds and then gives what it has. Reads names and sizes only.",
+		Defaults:    map[string]any{"min_size_mb": 100, "top_n": 20},
 	}, s.largeFiles)
 }
 
@@ -60,56 +62,85 @@ func (s *server) start(ctx context.Context, dir string) (*walk, string, os.FileI
 	}, root, info, nil
 }
 
-func (s *server) dirUsage(ctx context.Context, in dirInput) (string, error) {
-	type directory struct {
-		path  string
-		bytes uint64
-		files int
-	}
+type dirOutput struct {
+	Root        string     `json:"root" jsonschema:"directory that was looked into"`
+	Bytes       uint64     `json:"bytes" jsonschema:"of everything in it, on its own file system"`
+	Files       int        `json:"files" jsonschema:"in it and below"`
+	Directories []dirEntry `json:"directories" jsonschema:"largest first"`
+	Incomplete  bool       `json:"incomplete,omitempty" jsonschema:"the scan ended early: sizes are lower bounds"`
+	Unreadable  int        `json:"unreadable,omitempty" jsonschema:"directories that this user may not read"`
+}
+
+type dirEntry struct {
+	Path  string `json:"path"`
+	Bytes uint64 `json:"bytes" jsonschema:"on the disk, with everything below"`
+	Files int    `json:"files"`
+}
+
+func (s *server) dirUsage(ctx context.Context, in dirInput) (string, dirOutput, error) {
+	out := dirOutput{Directories: []dirEntry{}}
 	maxDepth, topN := clamp(in.MaxDepth, 4), clamp(in.TopN, 30)
 	limited, cancel := context.WithTimeout(ctx, scanTime)
 	defer cancel()
 	w, root, info, err := s.start(limited, in.Root)
 	if err != nil {
-		return "", err
+		return "", out, err
 	}
-	var top []directory
+	var top []dirEntry
 	w.deepest = scanDepth
 	w.onDir = func(path string, depth int, bytes uint64, files int) {
 		if depth == 0 || depth > maxDepth {
 			return
 		}
-		top = append(top, directory{path, bytes, files})
+		top = append(top, dirEntry{path, bytes, files})
 		if len(top) > 16*topN { // keep the memory small, sort seldom
-			slices.SortFunc(top, func(a, b directory) int { return cmp.Compare(b.bytes, a.bytes) })
+			slices.SortFunc(top, func(a, b dirEntry) int { return cmp.Compare(b.Bytes, a.Bytes) })
 			top = top[:topN]
 		}
 	}
 	bytes, files := w.visit(root, 0, info)
 	if ctx.Err() != nil {
-		return "", errors.New("canceled before the scan ended")
+		return "", out, errors.New("canceled before the scan ended")
 	}
-	slices.SortFunc(top, func(a, b directory) int { return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.path, b.path)) })
+	slices.SortFunc(top, func(a, b dirEntry) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Path, b.Path)) })
+	out.Root, out.Bytes, out.Files = plain(root, 1000), bytes, files
+	out.Incomplete, out.Unreadable = w.stopped, w.unreadable
 	rows := make([][]string, 0, topN)
 	for _, d := range top[:min(topN, len(top))] {
-		rows = append(rows, []string{size(d.bytes), fmt.Sprint(d.files), plain(d.path, 140)})
+		rows = append(rows, []string{size(d.Bytes), fmt.Sprint(d.Files), plain(d.Path, 140)})
+		out.Directories = append(out.Directories, dirEntry{plain(d.Path, 1000), d.Bytes, d.Files})
 	}
 	head := fmt.Sprintf("## %s\n\n%s in %d files, on its own file system.\n\n", plain(root, 140), size(bytes), files)
 	if len(rows) == 0 {
-		return head + "It holds no directory.\n" + w.notes(), nil
+		return head + "It holds no directory.\n" + w.notes(), out, nil
 	}
 	notes := w.notes()
-	return head + table([]string{"size", "files", "directory"}, rows, scanChars-len(head)-len(notes)) + notes, nil
+	return head + table([]string{"size", "files", "directory"}, rows, scanChars-len(head)-len(notes)) + notes, out, nil
 }
 
-func (s *server) largeFiles(ctx context.Context, in largeInput) (string, error) {
+type largeOutput struct {
+	Root       string      `json:"root" jsonschema:"directory that was looked into"`
+	Found      int         `json:"found" jsonschema:"files of that size"`
+	Files      []fileEntry `json:"files" jsonschema:"largest first"`
+	Incomplete bool        `json:"incomplete,omitempty" jsonschema:"the scan ended early: there may be more"`
+	Unreadable int         `json:"unreadable,omitempty" jsonschema:"directories that this user may not read"`
+}
+
+type fileEntry struct {
+	Path    string `json:"path"`
+	Bytes   uint64 `json:"bytes" jsonschema:"on the disk"`
+	Changed string `json:"changed" jsonschema:"ISO 8601"`
+}
+
+func (s *server) largeFiles(ctx context.Context, in largeInput) (string, largeOutput, error) {
 	const maxDepth = 6
+	out := largeOutput{Files: []fileEntry{}}
 	topN, least := clamp(in.TopN, 50), uint64(clamp(in.MinSizeMB, 1<<30))<<20
 	limited, cancel := context.WithTimeout(ctx, scanTime)
 	defer cancel()
 	w, root, info, err := s.start(limited, in.Root)
 	if err != nil {
-		return "", err
+		return "", out, err
 	}
 	w.deepest = maxDepth
 	var top []file
@@ -128,20 +159,22 @@ func (s *server) largeFiles(ctx context.Context, in largeInput) (string, error) 
 	}
 	w.visit(root, 0, info)
 	if ctx.Err() != nil {
-		return "", errors.New("canceled before the scan ended")
+		return "", out, errors.New("canceled before the scan ended")
 	}
 	slices.SortFunc(top, bySize)
+	out.Root, out.Found, out.Incomplete, out.Unreadable = plain(root, 1000), found, w.stopped, w.unreadable
 	rows := make([][]string, 0, topN)
 	for _, f := range top[:min(topN, len(top))] {
 		rows = append(rows, []string{size(f.size), f.mtime.Format(time.DateTime), plain(f.path, 160)})
+		out.Files = append(out.Files, fileEntry{plain(f.path, 1000), f.size, f.mtime.Format(time.RFC3339)})
 	}
 	head := fmt.Sprintf("## Files of at least %s in %s\n\n", size(least), plain(root, 140))
 	if len(rows) == 0 {
-		return head + fmt.Sprintf("None down to %d levels. Call again with a smaller min_size_mb, or scan_dir_usage for directories of many small files.\n", maxDepth) + w.notes(), nil
+		return head + fmt.Sprintf("None down to %d levels. Call again with a smaller min_size_mb, or scan_dir_usage for directories of many small files.\n", maxDepth) + w.notes(), out, nil
 	}
 	if found > len(rows) {
 		head += fmt.Sprintf("%d found, the largest %d:\n\n", found, len(rows))
 	}
 	notes := w.notes()
-	return head + table([]string{"size", "changed", "file"}, rows, largeChars-len(head)-len(notes)) + notes, nil
+	return head + table([]string{"size", "changed", "file"}, rows, largeChars-len(head)-len(notes)) + notes, out, nil
 }

@@ -1,6 +1,7 @@
 package system
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,62 +12,81 @@ import (
 
 var diskHead = []string{"device", "mount", "fs", "used", "free", "total", "%", "inodes %"}
 
-func diskUsage(ctx context.Context, _ noInput) (string, error) {
-	rows, err := diskRows(ctx)
-	if err != nil {
-		return "", err
-	}
-	if len(rows) == 0 {
-		return "No disk partition could be read.", nil
-	}
-	const title = "## Disk usage\n\n"
-	return title + table(diskHead, rows, diskChars-len(title)), nil
+type disksOutput struct {
+	Disks []diskEntry `json:"disks" jsonschema:"partitions that can be read, fullest first"`
 }
 
-// diskRows returns a row for each partition that can be read, fullest first.
-func diskRows(ctx context.Context) ([][]string, error) {
+// A diskEntry is one partition.
+type diskEntry struct {
+	Device        string   `json:"device"`
+	Mount         string   `json:"mount" jsonschema:"where it is mounted"`
+	FileSystem    string   `json:"file_system"`
+	UsedBytes     uint64   `json:"used_bytes"`
+	FreeBytes     uint64   `json:"free_bytes" jsonschema:"what users may still write"`
+	TotalBytes    uint64   `json:"total_bytes"`
+	Percent       float64  `json:"percent" jsonschema:"of the space that users may have"`
+	InodesPercent *float64 `json:"inodes_percent,omitempty" jsonschema:"of the files that it has room for; left out where it makes room as it needs it"`
+}
+
+func diskUsage(ctx context.Context, _ noInput) (string, disksOutput, error) {
+	disks, err := readDisks(ctx)
+	if err != nil {
+		return "", disksOutput{}, err
+	}
+	if len(disks) == 0 {
+		return "No disk partition could be read.", disksOutput{disks}, nil
+	}
+	const title = "## Disk usage\n\n"
+	return title + table(diskHead, diskRows(disks), diskChars-len(title)), disksOutput{disks}, nil
+}
+
+// readDisks returns each partition that can be read, fullest first. A disk is full as
+// well when it has room for no more files.
+func readDisks(ctx context.Context) ([]diskEntry, error) {
 	partitions, err := physicalPartitions(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list partitions: %w", err)
 	}
-	type used struct {
-		percent float64
-		row     []string
-	}
-	var found []used
+	found := []diskEntry{}
 	for _, p := range partitions {
 		u, err := disk.UsageWithContext(ctx, p.Mountpoint)
 		if err != nil || u.Total == 0 {
 			continue // gone, or not for this user
 		}
-		found = append(found, used{max(u.UsedPercent, u.InodesUsedPercent), []string{
-			plain(p.Device, 40), plain(p.Mountpoint, 60), plain(p.Fstype, 16),
-			gb(u.Used), gb(u.Free), gb(u.Total), fmt.Sprintf("%.1f", u.UsedPercent), inodes(u),
-		}})
-	}
-	slices.SortStableFunc(found, func(a, b used) int {
-		switch {
-		case a.percent > b.percent:
-			return -1
-		case a.percent < b.percent:
-			return 1
+		d := diskEntry{
+			Device: plain(p.Device, 200), Mount: plain(p.Mountpoint, 200), FileSystem: plain(p.Fstype, 16),
+			UsedBytes: u.Used, FreeBytes: u.Free, TotalBytes: u.Total, Percent: round(u.UsedPercent, 1),
 		}
-		return 0
-	})
-	rows := make([][]string, 0, len(found))
-	for _, f := range found {
-		rows = append(rows, f.row)
+		if u.InodesTotal > 0 {
+			percent := round(u.InodesUsedPercent, 1)
+			d.InodesPercent = &percent
+		}
+		found = append(found, d)
 	}
-	return rows, nil
+	slices.SortStableFunc(found, func(a, b diskEntry) int { return cmp.Compare(b.full(), a.full()) })
+	return found, nil
 }
 
-// inodes returns which share of the files that a file system has room for exist. A
-// disk is full as well when that is used up.
-func inodes(u *disk.UsageStat) string {
-	if u.InodesTotal == 0 {
-		return "-" // it makes room as it needs it
+func (d diskEntry) full() float64 {
+	if d.InodesPercent != nil {
+		return max(d.Percent, *d.InodesPercent)
 	}
-	return fmt.Sprintf("%.1f", u.InodesUsedPercent)
+	return d.Percent
+}
+
+func diskRows(disks []diskEntry) [][]string {
+	rows := make([][]string, 0, len(disks))
+	for _, d := range disks {
+		inodes := "-"
+		if d.InodesPercent != nil {
+			inodes = fmt.Sprintf("%.1f", *d.InodesPercent)
+		}
+		rows = append(rows, []string{
+			plain(d.Device, 40), plain(d.Mount, 60), d.FileSystem, gb(d.UsedBytes), gb(d.FreeBytes), gb(d.TotalBytes),
+			fmt.Sprintf("%.1f", d.Percent), inodes,
+		})
+	}
+	return rows
 }
 
 // physicalPartitions returns the mounted partitions of real devices, each device

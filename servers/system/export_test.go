@@ -8,7 +8,7 @@ import (
 )
 
 // Pressure reads pressure stall information from a directory.
-func Pressure(dir string) string { return pressure(dir) }
+func Pressure(dir string) string { return pressure(readPressure(dir)) }
 
 // Limits reads the limits of control groups from a root, on a machine with so much
 // memory.

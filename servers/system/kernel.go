@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 const kernelChars = 4000
@@ -48,9 +50,9 @@ type trouble struct {
 }
 
 func addKernel(srv *mcp.Server) {
-	addData(srv, spec{
-		name: "get_kernel_hints", title: "Kernel log hints",
-		description: "Returns lines of the Linux kernel's log that point to trouble, newest first: processes killed for want of memory, disk and file system errors, hangs, crashes, network links, heat. Says so where this user may not read that log.",
+	typed.Add(srv, spec{
+		Name: "get_kernel_hints", Title: "Kernel log hints",
+		Description: "Returns lines of the Linux kernel's log that point to trouble, newest first: processes killed for want of memory, disk and file system errors, hangs, crashes, network links, heat. Says so where this user may not read that log.",
 	}, kernelHints)
 }
 

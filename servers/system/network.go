@@ -13,6 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/shirou/gopsutil/v4/net"
 	"github.com/shirou/gopsutil/v4/process"
+
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 // Bounds on the answers, in characters.
@@ -22,20 +24,36 @@ const (
 )
 
 func addNetwork(srv *mcp.Server) {
-	add(srv, spec{
-		name: "get_local_network_status", title: "Network status",
-		description: "Returns the network interfaces of this machine with their addresses, traffic, errors and drops since start, and how many TCP connections there are in each state.",
+	typed.Add(srv, spec{
+		Name: "get_local_network_status", Title: "Network status",
+		Description: "Returns the network interfaces of this machine with their addresses, traffic, errors and drops since start, and how many TCP connections there are in each state.",
 	}, networkStatus)
-	add(srv, spec{
-		name: "list_listening_ports", title: "Listening ports",
-		description: "Returns the TCP ports that this machine listens on and its open UDP ports, each with its address and the process that holds it. Answers which program holds a port and whether it is reachable from other machines.",
+	typed.Add(srv, spec{
+		Name: "list_listening_ports", Title: "Listening ports",
+		Description: "Returns the TCP ports that this machine listens on and its open UDP ports, each with its address and the process that holds it. Answers which program holds a port and whether it is reachable from other machines.",
 	}, listeningPorts)
 }
 
-func networkStatus(ctx context.Context, _ noInput) (string, error) {
+type networkOutput struct {
+	Interfaces []interfaceEntry `json:"interfaces" jsonschema:"those that are up first"`
+	TCPStates  map[string]int   `json:"tcp_states" jsonschema:"how many connections there are in each state"`
+}
+
+type interfaceEntry struct {
+	Name          string   `json:"name"`
+	Up            bool     `json:"up"`
+	Addresses     []string `json:"addresses" jsonschema:"with the length of the network"`
+	ReceivedBytes uint64   `json:"received_bytes" jsonschema:"since start"`
+	SentBytes     uint64   `json:"sent_bytes" jsonschema:"since start"`
+	Errors        uint64   `json:"errors" jsonschema:"in both directions, since start"`
+	Drops         uint64   `json:"drops" jsonschema:"in both directions, since start"`
+}
+
+func networkStatus(ctx context.Context, _ noInput) (string, networkOutput, error) {
+	out := networkOutput{Interfaces: []interfaceEntry{}, TCPStates: map[string]int{}}
 	interfaces, err := net.InterfacesWithContext(ctx)
 	if err != nil {
-		return "", fmt.Errorf("list interfaces: %w", err)
+		return "", out, fmt.Errorf("list interfaces: %w", err)
 	}
 	counters := map[string]net.IOCountersStat{}
 	if list, err := net.IOCountersWithContext(ctx, true); err == nil {
@@ -43,37 +61,48 @@ func networkStatus(ctx context.Context, _ noInput) (string, error) {
 			counters[c.Name] = c
 		}
 	}
-	var rows [][]string
 	for _, i := range interfaces {
-		state := "down"
-		if slices.Contains(i.Flags, "up") {
-			state = "up"
-		}
-		var addresses []string
+		e := interfaceEntry{Name: plain(i.Name, 24), Up: slices.Contains(i.Flags, "up"), Addresses: []string{}}
 		for _, a := range i.Addrs {
-			addresses = append(addresses, a.Addr)
+			e.Addresses = append(e.Addresses, plain(a.Addr, 60))
 		}
-		row := []string{plain(i.Name, 24), state, plain(strings.Join(addresses, " "), 90), "", "", ""}
-		if c, ok := counters[i.Name]; ok {
-			row[3], row[4] = size(c.BytesRecv), size(c.BytesSent)
-			row[5] = fmt.Sprintf("%d / %d", c.Errin+c.Errout, c.Dropin+c.Dropout)
+		c := counters[i.Name]
+		e.ReceivedBytes, e.SentBytes, e.Errors, e.Drops = c.BytesRecv, c.BytesSent, c.Errin+c.Errout, c.Dropin+c.Dropout
+		out.Interfaces = append(out.Interfaces, e)
+	}
+	// Those that are up first: a container host has hundreds that are not.
+	slices.SortStableFunc(out.Interfaces, func(a, b interfaceEntry) int { return cmp.Compare(btoi(b.Up), btoi(a.Up)) })
+	out.Interfaces = out.Interfaces[:min(len(out.Interfaces), 200)]
+	var rows [][]string
+	for _, e := range out.Interfaces {
+		row := []string{e.Name, "down", plain(strings.Join(e.Addresses, " "), 90), "", "", ""}
+		if e.Up {
+			row[1] = "up"
+		}
+		if _, ok := counters[e.Name]; ok {
+			row[3], row[4], row[5] = size(e.ReceivedBytes), size(e.SentBytes), fmt.Sprintf("%d / %d", e.Errors, e.Drops)
 		}
 		rows = append(rows, row)
 	}
-	// Those that are up first: a container host has hundreds that are not.
-	slices.SortStableFunc(rows, func(a, b []string) int { return cmp.Compare(b[1], a[1]) })
 	var b strings.Builder
-	b.WriteString("## Network\n\n" + tcpStates(ctx) + "\n")
+	b.WriteString("## Network\n\n" + tcpStates(ctx, out.TCPStates) + "\n")
 	b.WriteString(table([]string{"interface", "state", "addresses", "received", "sent", "errors / drops"}, rows, networkChars-b.Len()))
-	return b.String(), nil
+	return b.String(), out, nil
 }
 
-func tcpStates(ctx context.Context) string {
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// tcpStates counts the connections in each state, and says how many there are.
+func tcpStates(ctx context.Context, states map[string]int) string {
 	connections, err := net.ConnectionsWithoutUidsWithContext(ctx, "tcp")
 	if err != nil {
 		return "TCP connections: not readable.\n"
 	}
-	states := map[string]int{}
 	for _, c := range connections {
 		states[c.Status]++
 	}
@@ -100,10 +129,24 @@ type socket struct {
 	pid               int32
 }
 
-func listeningPorts(ctx context.Context, _ noInput) (string, error) {
+type portsOutput struct {
+	Ports []portEntry `json:"ports" jsonschema:"by protocol and number"`
+}
+
+type portEntry struct {
+	Protocol  string `json:"protocol" jsonschema:"tcp or udp"`
+	Address   string `json:"address" jsonschema:"that it is bound to"`
+	Port      uint32 `json:"port"`
+	Reachable string `json:"reachable_from" jsonschema:"by the address alone: everywhere, its network, or this machine"`
+	PID       int32  `json:"pid,omitempty" jsonschema:"process that holds it; left out where this user may not see it"`
+	Process   string `json:"process,omitempty" jsonschema:"name of the process"`
+}
+
+func listeningPorts(ctx context.Context, _ noInput) (string, portsOutput, error) {
+	out := portsOutput{Ports: []portEntry{}}
 	connections, err := net.ConnectionsWithoutUidsWithContext(ctx, "inet")
 	if err != nil {
-		return "", fmt.Errorf("list sockets: %w", err)
+		return "", out, fmt.Errorf("list sockets: %w", err)
 	}
 	var found []socket
 	for _, c := range connections {
@@ -116,7 +159,7 @@ func listeningPorts(ctx context.Context, _ noInput) (string, error) {
 		}
 	}
 	if len(found) == 0 {
-		return "No port is open, or this process may not see it.", nil
+		return "No port is open, or this process may not see it.", out, nil
 	}
 	slices.SortFunc(found, func(a, b socket) int {
 		return cmp.Or(cmp.Compare(a.protocol, b.protocol), cmp.Compare(a.port, b.port), cmp.Compare(a.address, b.address), cmp.Compare(a.pid, b.pid))
@@ -126,10 +169,12 @@ func listeningPorts(ctx context.Context, _ noInput) (string, error) {
 	rows := make([][]string, 0, len(found))
 	hidden := false
 	for _, s := range found {
-		owner := "?"
+		owner, e := "?", portEntry{Protocol: s.protocol, Address: s.address, Port: s.port, Reachable: reach(s.address)}
 		if s.pid > 0 {
-			owner = strconv.Itoa(int(s.pid)) + " " + processName(ctx, s.pid, names)
+			e.PID, e.Process = s.pid, processName(ctx, s.pid, names)
+			owner = strconv.Itoa(int(s.pid)) + " " + e.Process
 		}
+		out.Ports = append(out.Ports, e)
 		hidden = hidden || s.pid <= 0
 		rows = append(rows, []string{s.protocol, endpoint(s.address, s.port), reach(s.address), owner})
 	}
@@ -138,7 +183,7 @@ func listeningPorts(ctx context.Context, _ noInput) (string, error) {
 	if hidden {
 		note = "\n? is a process that this user may not see.\n"
 	}
-	return title + table([]string{"", "address", "reachable from", "process"}, rows, portsChars-len(title)-len(note)) + note, nil
+	return title + table([]string{"", "address", "reachable from", "process"}, rows, portsChars-len(title)-len(note)) + note, out, nil
 }
 
 func processName(ctx context.Context, pid int32, known map[int32]string) string {

@@ -12,6 +12,8 @@ import (
 	"github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/host"
 	"github.com/shirou/gopsutil/v4/mem"
+
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 // Bounds on the answers, in characters.
@@ -22,71 +24,108 @@ const (
 )
 
 func addOverview(srv *mcp.Server) {
-	add(srv, spec{
-		name: "get_local_system_overview", title: "System overview",
-		description: "Returns an overview of this machine as Markdown: operating system, uptime, cores, processor load over one second, memory, swap and disks. A good first look at a host.",
+	typed.Add(srv, spec{
+		Name: "get_local_system_overview", Title: "System overview",
+		Description: "Returns an overview of this machine as Markdown: operating system, uptime, cores, processor load over one second, memory, swap and disks. A good first look at a host.",
 	}, overview)
-	add(srv, spec{
-		name: "get_local_cpu_memory", title: "Processor and memory",
-		description: "Returns the processor load of this machine, in total and for each core (measured over one second), and its memory: percent, used, available and total. In a container with limits it says that these count.",
+	typed.Add(srv, spec{
+		Name: "get_local_cpu_memory", Title: "Processor and memory",
+		Description: "Returns the processor load of this machine, in total and for each core (measured over one second), and its memory: percent, used, available and total. In a container with limits it says that these count.",
 	}, cpuMemory)
-	add(srv, spec{
-		name: "get_local_disk_usage", title: "Disk usage",
-		description: "Returns a table of the disk partitions of this machine: device, mount point, file system, used, free, total and percent, and the share of inodes in use (a disk without inodes is full too). To find what fills one, call scan_dir_usage next.",
+	typed.Add(srv, spec{
+		Name: "get_local_disk_usage", Title: "Disk usage",
+		Description: "Returns a table of the disk partitions of this machine: device, mount point, file system, used, free, total and percent, and the share of inodes in use (a disk without inodes is full too). To find what fills one, call scan_dir_usage next.",
 	}, diskUsage)
 }
 
-func overview(ctx context.Context, _ noInput) (string, error) {
+type memoryEntry struct {
+	UsedBytes      uint64  `json:"used_bytes"`
+	AvailableBytes uint64  `json:"available_bytes,omitempty" jsonschema:"what programs can still have; not said of swap"`
+	TotalBytes     uint64  `json:"total_bytes"`
+	Percent        float64 `json:"percent"`
+}
+
+type overviewOutput struct {
+	Hostname      string      `json:"hostname" jsonschema:"name of this machine"`
+	System        string      `json:"system" jsonschema:"operating system, distribution and its version"`
+	Kernel        string      `json:"kernel" jsonschema:"version of the kernel"`
+	Architecture  string      `json:"architecture" jsonschema:"of the processor"`
+	PhysicalCores int         `json:"physical_cores,omitempty" jsonschema:"where it is known"`
+	LogicalCores  int         `json:"logical_cores,omitempty" jsonschema:"where it is known"`
+	UptimeSeconds int64       `json:"uptime_seconds,omitempty" jsonschema:"since the system was started"`
+	Processes     uint64      `json:"processes,omitempty" jsonschema:"how many there are"`
+	CPUPercent    float64     `json:"cpu_percent" jsonschema:"of all cores, over one second"`
+	Memory        memoryEntry `json:"memory" jsonschema:"of this machine"`
+	Swap          memoryEntry `json:"swap" jsonschema:"all zero where there is none"`
+	Disks         []diskEntry `json:"disks" jsonschema:"partitions that can be read, fullest first"`
+}
+
+func overview(ctx context.Context, _ noInput) (string, overviewOutput, error) {
 	info, err := host.InfoWithContext(ctx)
 	if err != nil {
 		info = &host.InfoStat{OS: "unknown"}
 	}
-	load, err := cpuPercent(ctx)
+	load, memory, err := readLoad(ctx)
 	if err != nil {
-		return "", err
+		return "", overviewOutput{}, err
 	}
-	memory, err := mem.VirtualMemoryWithContext(ctx)
-	if err != nil {
-		return "", fmt.Errorf("read memory: %w", err)
+	out := overviewOutput{
+		Hostname: plain(info.Hostname, 80), Kernel: plain(info.KernelVersion, 80), Architecture: plain(info.KernelArch, 20),
+		System:     fmt.Sprintf("%s %s %s", plain(info.OS, 20), plain(info.Platform, 40), plain(info.PlatformVersion, 60)),
+		CPUPercent: round(total(load), 1), Memory: memory, Swap: swap(ctx), Processes: info.Procs, Disks: []diskEntry{},
 	}
+	out.PhysicalCores, _ = cpu.CountsWithContext(ctx, false) // 0 where it is not known
+	out.LogicalCores, _ = cpu.CountsWithContext(ctx, true)
 	var b strings.Builder
 	b.WriteString("## System overview\n\n")
-	fmt.Fprintf(&b, "- Host: %s\n- System: %s %s %s, kernel %s\n", plain(info.Hostname, 80),
-		plain(info.OS, 20), plain(info.Platform, 40), plain(info.PlatformVersion, 60), plain(info.KernelVersion, 80))
-	fmt.Fprintf(&b, "- Machine: %s, %s\n", plain(info.KernelArch, 20), cores(ctx))
+	fmt.Fprintf(&b, "- Host: %s\n- System: %s, kernel %s\n", out.Hostname, out.System, out.Kernel)
+	fmt.Fprintf(&b, "- Machine: %s, %s\n", out.Architecture, cores(out.PhysicalCores, out.LogicalCores))
 	if info.BootTime > 0 {
-		fmt.Fprintf(&b, "- Up for: %s, %d processes\n", age(time.Since(time.Unix(int64(info.BootTime), 0))), info.Procs)
+		up := time.Since(time.Unix(int64(info.BootTime), 0))
+		out.UptimeSeconds = int64(up.Seconds())
+		fmt.Fprintf(&b, "- Up for: %s, %d processes\n", age(up), info.Procs)
 	}
-	fmt.Fprintf(&b, "- CPU: %.1f %% (over 1 s)\n", total(load))
-	fmt.Fprintf(&b, "- Memory: %.1f %% (%s of %s used, %s available)\n", memory.UsedPercent, gb(memory.Used), gb(memory.Total), gb(memory.Available))
-	b.WriteString(swapLine(ctx))
+	fmt.Fprintf(&b, "- CPU: %.1f %% (over 1 s)\n", out.CPUPercent)
+	fmt.Fprintf(&b, "- Memory: %.1f %% (%s of %s used, %s available)\n", memory.Percent, gb(memory.UsedBytes), gb(memory.TotalBytes), gb(memory.AvailableBytes))
+	b.WriteString(swapLine(out.Swap))
 	b.WriteString("\n### Disks\n\n")
-	rows, err := diskRows(ctx)
+	disks, err := readDisks(ctx)
 	if err != nil {
 		b.WriteString("Not readable: " + err.Error() + "\n")
-		return b.String(), nil
+		return b.String(), out, nil
 	}
+	out.Disks = disks
+	rows := diskRows(disks)
 	for i, r := range rows {
 		rows[i] = r[1:] // the overview leaves out the device
 	}
 	b.WriteString(table(diskHead[1:], rows, overviewChars-b.Len()))
-	return b.String(), nil
+	return b.String(), out, nil
 }
 
-func cpuMemory(ctx context.Context, _ noInput) (string, error) {
-	load, err := cpuPercent(ctx)
+type cpuMemoryOutput struct {
+	CPUPercent float64     `json:"cpu_percent" jsonschema:"of all cores, over one second"`
+	Cores      []float64   `json:"cores" jsonschema:"load of each core in percent, over one second"`
+	Memory     memoryEntry `json:"memory" jsonschema:"of this machine"`
+	Swap       memoryEntry `json:"swap" jsonschema:"all zero where there is none"`
+	Container  *limits     `json:"container,omitempty" jsonschema:"limits that count in place of what the machine has"`
+}
+
+func cpuMemory(ctx context.Context, _ noInput) (string, cpuMemoryOutput, error) {
+	load, memory, err := readLoad(ctx)
 	if err != nil {
-		return "", err
+		return "", cpuMemoryOutput{}, err
 	}
-	memory, err := mem.VirtualMemoryWithContext(ctx)
-	if err != nil {
-		return "", fmt.Errorf("read memory: %w", err)
+	out := cpuMemoryOutput{CPUPercent: round(total(load), 1), Cores: []float64{}, Memory: memory, Swap: swap(ctx)}
+	for _, p := range load {
+		out.Cores = append(out.Cores, round(p, 1))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "## CPU and memory\n\n- CPU: %.1f %% (over 1 s, all cores)\n", total(load))
-	fmt.Fprintf(&b, "- Memory: %.1f %%, used %s, available %s, total %s\n", memory.UsedPercent, gb(memory.Used), gb(memory.Available), gb(memory.Total))
-	b.WriteString(swapLine(ctx))
-	if l := readLimits(os.DirFS("/"), memory.Total); l.MemoryLimit > 0 || l.CPUCores > 0 {
+	fmt.Fprintf(&b, "## CPU and memory\n\n- CPU: %.1f %% (over 1 s, all cores)\n", out.CPUPercent)
+	fmt.Fprintf(&b, "- Memory: %.1f %%, used %s, available %s, total %s\n", memory.Percent, gb(memory.UsedBytes), gb(memory.AvailableBytes), gb(memory.TotalBytes))
+	b.WriteString(swapLine(out.Swap))
+	if l := readLimits(os.DirFS("/"), memory.TotalBytes); l.MemoryLimit > 0 || l.CPUCores > 0 {
+		out.Container = &l
 		b.WriteString("\n### Limits of the container\n\nThis program runs in a container; these limits count, not what the machine has.\n\n" + limitLines(l))
 	}
 	b.WriteString("\n### Cores, in %\n\n")
@@ -104,7 +143,20 @@ func cpuMemory(ctx context.Context, _ noInput) (string, error) {
 		}
 		b.WriteString(r.String() + "\n")
 	}
-	return b.String(), nil
+	return b.String(), out, nil
+}
+
+// readLoad returns the load of each core, and the memory.
+func readLoad(ctx context.Context) ([]float64, memoryEntry, error) {
+	load, err := cpuPercent(ctx)
+	if err != nil {
+		return nil, memoryEntry{}, err
+	}
+	m, err := mem.VirtualMemoryWithContext(ctx)
+	if err != nil {
+		return nil, memoryEntry{}, fmt.Errorf("read memory: %w", err)
+	}
+	return load, memoryEntry{m.Used, m.Available, m.Total, round(m.UsedPercent, 1)}, nil
 }
 
 // cpuPercent returns the load of each core over one sample, in percent.
@@ -127,24 +179,29 @@ func total(load []float64) float64 {
 	return sum / float64(max(1, len(load)))
 }
 
-func cores(ctx context.Context) string {
-	physical, errP := cpu.CountsWithContext(ctx, false)
-	logical, errL := cpu.CountsWithContext(ctx, true)
-	if errP != nil || physical == 0 {
+func cores(physical, logical int) string {
+	switch {
+	case physical == 0:
 		return fmt.Sprintf("%d logical cores", logical)
-	}
-	if errL != nil {
+	case logical == 0:
 		return fmt.Sprintf("%d physical cores", physical)
 	}
 	return fmt.Sprintf("%d physical and %d logical cores", physical, logical)
 }
 
-func swapLine(ctx context.Context) string {
-	swap, err := mem.SwapMemoryWithContext(ctx)
-	if err != nil || swap.Total == 0 {
+func swap(ctx context.Context) memoryEntry {
+	s, err := mem.SwapMemoryWithContext(ctx)
+	if err != nil || s.Total == 0 {
+		return memoryEntry{}
+	}
+	return memoryEntry{UsedBytes: s.Used, TotalBytes: s.Total, Percent: round(s.UsedPercent, 1)}
+}
+
+func swapLine(s memoryEntry) string {
+	if s.TotalBytes == 0 {
 		return "- Swap: none\n"
 	}
-	return fmt.Sprintf("- Swap: %.1f %% (%s of %s used)\n", swap.UsedPercent, gb(swap.Used), gb(swap.Total))
+	return fmt.Sprintf("- Swap: %.1f %% (%s of %s used)\n", s.Percent, gb(s.UsedBytes), gb(s.TotalBytes))
 }
 
 // age prints a span of time in its two largest units.

@@ -13,6 +13,7 @@ import (
 	"github.com/shirou/gopsutil/v4/process"
 
 	"github.com/tenon-mcp/tenon/internal/cmdmask"
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 const processChars = 4000
@@ -22,47 +23,62 @@ type processInput struct {
 }
 
 func addProcess(srv *mcp.Server) {
-	add(srv, spec{
-		name: "get_process_detail", title: "Process detail",
-		description: "Returns what is known of one process: program, command line (secrets in it are masked), owner, parent and children, start, state, processor share over one second, memory, threads, open files and sockets. Its environment is never shown.",
+	typed.Add(srv, spec{
+		Name: "get_process_detail", Title: "Process detail",
+		Description: "Returns what is known of one process: program, command line (secrets in it are masked), owner, parent and children, start, state, processor share over one second, memory, threads, open files and sockets. Its environment is never shown.",
 	}, processDetail)
 }
 
-func processDetail(ctx context.Context, in processInput) (string, error) {
+type processOutput struct {
+	PID    int32          `json:"pid" jsonschema:"the process"`
+	Fields []processField `json:"fields" jsonschema:"what this user may see of it"`
+}
+
+type processField struct {
+	Name  string `json:"name" jsonschema:"name, program, command_line, owner, parent, started, state, cpu, memory, threads, open_files, sockets, children"`
+	Value string `json:"value"`
+}
+
+func processDetail(ctx context.Context, in processInput) (string, processOutput, error) {
+	out := processOutput{PID: in.PID, Fields: []processField{}}
 	gone := fmt.Errorf("there is no process %d, or no longer. Call list_top_processes for the ones that run", in.PID)
 	if in.PID < 0 {
-		return "", gone
+		return "", out, gone
 	}
 	p, err := process.NewProcessWithContext(ctx, in.PID)
 	if errors.Is(err, process.ErrorProcessNotRunning) {
-		return "", gone
+		return "", out, gone
 	}
 	if err != nil {
-		return "", fmt.Errorf("read process %d: %w", in.PID, err)
+		return "", out, fmt.Errorf("read process %d: %w", in.PID, err)
 	}
 	m := measure(ctx, p)
 	if m != nil {
 		if err := pause(ctx, sample); err != nil {
-			return "", err
+			return "", out, err
 		}
 		if !m.again(ctx) {
-			return "", gone
+			return "", out, gone
 		}
 	}
 	// Not IsRunning: that compares the time of the start, which moves by a second with
 	// the system's idea of when it was booted.
 	if exists, err := process.PidExistsWithContext(ctx, in.PID); err == nil && !exists {
-		return "", gone
+		return "", out, gone
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "## Process %d\n\n", in.PID)
 	for _, f := range processFields(ctx, p, m) {
 		if f.value != "" {
 			fmt.Fprintf(&b, "- %s: %s\n", f.name, f.value)
+			out.Fields = append(out.Fields, processField{strings.ReplaceAll(strings.ToLower(f.name), " ", "_"), f.value})
 		}
 	}
-	b.WriteString(children(ctx, p))
-	return b.String(), nil
+	if c := children(ctx, p); c != "" {
+		fmt.Fprintf(&b, "- Children: %s\n", c)
+		out.Fields = append(out.Fields, processField{"children", c})
+	}
+	return b.String(), out, nil
 }
 
 type field struct{ name, value string }
@@ -170,5 +186,5 @@ func children(ctx context.Context, p *process.Process) string {
 	if len(list) > most {
 		names = append(names, fmt.Sprintf("and %d more", len(list)-most))
 	}
-	return "- Children: " + strings.Join(names, ", ") + "\n"
+	return strings.Join(names, ", ")
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/shirou/gopsutil/v4/sensors"
+
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 const (
@@ -33,9 +35,9 @@ type reading struct {
 }
 
 func addSensors(srv *mcp.Server) {
-	addData(srv, spec{
-		name: "get_sensors", title: "Sensors",
-		description: "Returns the temperatures of this machine, on Linux its fans and batteries too, as far as the system gives them. Virtual machines and containers mostly have none.",
+	typed.Add(srv, spec{
+		Name: "get_sensors", Title: "Sensors",
+		Description: "Returns the temperatures of this machine, on Linux its fans and batteries too, as far as the system gives them. Virtual machines and containers mostly have none.",
 	}, readSensors)
 }
 

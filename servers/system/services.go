@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 const (
@@ -57,14 +59,14 @@ type manager interface {
 }
 
 func (s *server) addServices(srv *mcp.Server) {
-	addData(srv, spec{
-		name: "list_services", title: "Services",
-		description: "Returns the services of this machine with their state, failed ones first: units of systemd on Linux, services of Windows, jobs of launchd on macOS. For more on one of them call get_service_status.",
-		defaults:    map[string]any{"state": "all", "limit": 60},
+	typed.Add(srv, spec{
+		Name: "list_services", Title: "Services",
+		Description: "Returns the services of this machine with their state, failed ones first: units of systemd on Linux, services of Windows, jobs of launchd on macOS. For more on one of them call get_service_status.",
+		Defaults:    map[string]any{"state": "all", "limit": 60},
 	}, s.listServices)
-	addData(srv, spec{
-		name: "get_service_status", title: "Status of a service",
-		description: "Returns the state of one service of this machine: whether it runs or failed, since when, its process, exit status, restarts, memory and whether it starts by itself. Changes nothing.",
+	typed.Add(srv, spec{
+		Name: "get_service_status", Title: "Status of a service",
+		Description: "Returns the state of one service of this machine: whether it runs or failed, since when, its process, exit status, restarts, memory and whether it starts by itself. Changes nothing.",
 	}, s.serviceStatus)
 }
 

@@ -18,13 +18,12 @@ package system
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/typed"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -104,62 +103,10 @@ func Meta() map[string]tool.Meta {
 	return m
 }
 
-// spec is the part of a tool's definition that differs between the tools here.
-type spec struct {
-	name, title, description string
-	defaults                 map[string]any // of input properties
-}
-
-// definition returns the tool that sp describes, with In as its input.
-// It panics where a default names no property, as mcp.AddTool does on a bad tool.
-func definition[In any](sp spec) *mcp.Tool {
-	schema, err := jsonschema.For[In](nil)
-	if err != nil {
-		panic(err)
-	}
-	for name, value := range sp.defaults {
-		b, err := json.Marshal(value)
-		if err != nil {
-			panic(err)
-		}
-		schema.Properties[name].Default = b
-	}
-	no := false
-	return &mcp.Tool{
-		Name: sp.name, Description: sp.description, InputSchema: schema,
-		Annotations: &mcp.ToolAnnotations{Title: sp.title, ReadOnlyHint: true, DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &no},
-	}
-}
-
-// add registers a tool whose answer is a text.
-func add[In any](srv *mcp.Server, sp spec, answer func(context.Context, In) (string, error)) {
-	mcp.AddTool(srv, definition[In](sp), func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
-		s, err := answer(ctx, in)
-		if err != nil {
-			return nil, nil, err
-		}
-		return text(s), nil, nil
-	})
-}
-
-// addData registers a tool that answers with a text for the model, and the same as
-// data.
-func addData[In, Out any](srv *mcp.Server, sp spec, answer func(context.Context, In) (string, Out, error)) {
-	mcp.AddTool(srv, definition[In](sp), func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
-		s, out, err := answer(ctx, in)
-		if err != nil {
-			var none Out
-			return nil, none, err
-		}
-		return text(s), out, nil
-	})
-}
+// spec is what is said of a tool.
+type spec = typed.Spec
 
 type noInput struct{}
-
-func text(s string) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
-}
 
 // pause waits for d. The error says that the caller gave up before.
 func pause(ctx context.Context, d time.Duration) error {

@@ -15,6 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/shirou/gopsutil/v4/mem"
 	"github.com/shirou/gopsutil/v4/process"
+
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 const topChars = 4000
@@ -39,17 +41,13 @@ type topOutput struct {
 }
 
 func addTop(srv *mcp.Server) {
-	t := definition[topInput](spec{
-		name: "list_top_processes", title: "Top processes",
-		description: "Returns the processes that use most memory or processor time, as a JSON list, largest first: pid, name, username, cpu_percent (measured over one second, 100 is one core), memory_percent and rss_mb. For more on one of them call get_process_detail.",
-		defaults:    map[string]any{"sort_by": "memory", "limit": 10},
-	})
-	mcp.AddTool(srv, t, func(ctx context.Context, _ *mcp.CallToolRequest, in topInput) (*mcp.CallToolResult, topOutput, error) {
+	typed.Add(srv, spec{
+		Name: "list_top_processes", Title: "Top processes",
+		Description: "Returns the processes that use most memory or processor time, as a JSON list, largest first: pid, name, username, cpu_percent (measured over one second, 100 is one core), memory_percent and rss_mb. For more on one of them call get_process_detail.",
+		Defaults:    map[string]any{"sort_by": "memory", "limit": 10},
+	}, func(ctx context.Context, in topInput) (string, topOutput, error) {
 		top, err := topProcesses(ctx, in)
-		if err != nil {
-			return nil, topOutput{}, err
-		}
-		return text(jsonList(top)), topOutput{top}, nil
+		return jsonList(top), topOutput{top}, err
 	})
 }
 
