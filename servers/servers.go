@@ -26,6 +26,7 @@ import (
 	"github.com/tenon-mcp/tenon/servers/network"
 	"github.com/tenon-mcp/tenon/servers/prometheus"
 	"github.com/tenon-mcp/tenon/servers/system"
+	planner "github.com/tenon-mcp/tenon/servers/task_planner"
 	clock "github.com/tenon-mcp/tenon/servers/time"
 	"github.com/tenon-mcp/tenon/servers/winlog"
 	"github.com/tenon-mcp/tenon/tool"
@@ -90,6 +91,10 @@ func All() []Server {
 			Name: "knowledge", Port: 8014, Meta: knowledge.Meta(),
 			Summary: "What documents say: runbooks, manuals and notes in folders, found by words and by meaning.",
 		}, knowledge.New),
+		bundle(Server{
+			Name: "task_planner", Port: 8022, Keyless: true, Meta: planner.Meta(),
+			Summary: "The plan of a task: what is to be done and what is done, kept while a model works.",
+		}, planner.New),
 	}
 }
 

@@ -1,0 +1,246 @@
+// Package planner is the bundled server "task_planner": a list of what is still to
+// do for one task, which a model keeps while it works.
+//
+//	srv, err := planner.New(planner.Options{Dir: "/var/lib/tenon/plans"})
+//
+// Each task has a list of its own. Which task a call is for says TASK_ID in the
+// environment of the process, which the gateway sets for a process of one session
+// or call; else the task, and else the session, in the _meta of the call; else
+// there is one list for all.
+//
+// A list is one file. It is replaced as a whole, under a lock that other processes
+// heed, so that a reader finds the list before or after a change and never between,
+// whatever ends the writer. That is in store.go; how a list is shown is in show.go.
+// The folder is called task_planner because that is the server's name.
+package planner
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// What a list may hold. A plan that is longer than this is no plan.
+const (
+	maxTitles = 50  // in one call
+	maxTitle  = 300 // characters
+	maxTodos  = 300 // in one list
+	maxChars  = 8000
+)
+
+// Options are the settings of the server. The zero value is useful.
+type Options struct {
+	Dir string `json:"dir,omitempty" jsonschema:"folder for the lists, one file for each task; default: TODO_DATA_DIR in the environment of the server, else the folder todos in the user's state folder"`
+}
+
+type server struct {
+	store store
+	task  string // of the whole process, where it has one
+}
+
+// New returns the server. It touches no file.
+func New(o Options) (*mcp.Server, error) { return build(o, os.Getenv) }
+
+func build(o Options, getenv func(string) string) (*mcp.Server, error) {
+	s := &server{task: getenv("TASK_ID")}
+	s.store.dir = o.Dir
+	if s.store.dir == "" {
+		s.store.dir = getenv("TODO_DATA_DIR")
+	}
+	if s.store.dir == "" {
+		if state := stateDir(runtime.GOOS, getenv); state != "" {
+			s.store.dir = filepath.Join(state, "todos")
+		}
+	}
+	srv := mcp.NewServer(&mcp.Implementation{Name: "tenon-task-planner", Title: "Task planner", Version: "1.0.0"},
+		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{}})
+	s.addAdd(srv)
+	s.addList(srv)
+	s.addComplete(srv)
+	s.addDelete(srv)
+	return srv, nil
+}
+
+// stateDir is the user's folder for what a program keeps, or "" where the
+// environment does not tell.
+func stateDir(goos string, getenv func(string) string) string {
+	absolute := func(name string) string {
+		if dir := getenv(name); filepath.IsAbs(dir) {
+			return dir
+		}
+		return ""
+	}
+	home := absolute("HOME")
+	switch {
+	case goos == "windows":
+		if dir := absolute("LocalAppData"); dir != "" {
+			return filepath.Join(dir, "tenon", "state")
+		}
+		return ""
+	case absolute("XDG_STATE_HOME") != "":
+		return filepath.Join(absolute("XDG_STATE_HOME"), "tenon")
+	case home == "":
+		return ""
+	case goos == "darwin":
+		return filepath.Join(home, "Library", "Application Support", "tenon")
+	default:
+		return filepath.Join(home, ".local", "state", "tenon")
+	}
+}
+
+// Meta returns what is declared of each tool, by its name.
+func Meta() map[string]tool.Meta {
+	change := tool.Meta{Registered: true, SideEffect: tool.EffectFilesystem, RiskLevel: tool.RiskLow, MaxResultChars: maxChars}
+	add, complete, remove := change, change, change
+	complete.Idempotent = true
+	add.SearchHint = "add todo task plan step checklist planner 添加 待办 任务 计划"
+	complete.SearchHint = "complete todo task done finish check off planner 完成 待办 任务"
+	remove.SearchHint = "delete todo task remove drop planner 删除 待办 任务"
+	return map[string]tool.Meta{
+		"add_todo": add, "complete_todo": complete, "delete_todo": remove,
+		"list_todos": {
+			Registered: true, ReadOnly: true, ConcurrencySafe: true, Idempotent: true,
+			SideEffect: tool.EffectNone, RiskLevel: tool.RiskLow, MaxResultChars: maxChars,
+			SearchHint: "list todos tasks plan progress pending completed planner 查看 待办 任务 计划 进度",
+		},
+	}
+}
+
+type addInput struct {
+	Titles []string `json:"titles" jsonschema:"what is to be done, one short sentence each, in order; at most 50"`
+}
+
+type idsInput struct {
+	TodoIDs []string `json:"todo_ids" jsonschema:"ids of todos as list_todos shows them: whole, or the first characters where no other id begins so; at most 300"`
+}
+
+type listInput struct {
+	Status string `json:"status,omitempty" jsonschema:"which todos to show: all, pending or completed"`
+	Offset int    `json:"offset,omitempty" jsonschema:"how many of them to pass over, where they do not fit into one answer"`
+}
+
+func (s *server) addAdd(srv *mcp.Server) {
+	def := definition[addInput]("add_todo", "Add todos",
+		"Adds todos to the plan of the current task, and shows the plan. Use it to split a task of several steps into steps, before the first of them is done.", false)
+	list := def.InputSchema.(*jsonschema.Schema).Properties["titles"]
+	list.Type, list.Types = "array", nil
+	mcp.AddTool(srv, def, func(ctx context.Context, req *mcp.CallToolRequest, in addInput) (*mcp.CallToolResult, plan, error) {
+		titles, err := cleanTitles(in.Titles)
+		if err != nil {
+			return nil, plan{}, err
+		}
+		var message string
+		todos, err := s.store.change(ctx, s.taskOf(req), func(todos []todo) ([]todo, error) {
+			if room := maxTodos - len(todos); len(titles) > room {
+				return nil, fmt.Errorf("the plan has %d todos and may have %d; nothing was added. Delete what is done or no longer needed with delete_todo", len(todos), maxTodos)
+			}
+			added := newTodos(titles, todos)
+			message = addedMessage(added)
+			return append(todos, added...), nil
+		})
+		if err != nil {
+			return nil, plan{}, err
+		}
+		return answer(message, todos, listInput{})
+	})
+}
+
+func (s *server) addList(srv *mcp.Server) {
+	def := definition[listInput]("list_todos", "List todos",
+		"Shows the plan of the current task: its todos with their ids, and which of them are done.", false)
+	def.Annotations.ReadOnlyHint, def.Annotations.IdempotentHint = true, true
+	p := def.InputSchema.(*jsonschema.Schema).Properties
+	p["status"].Default, p["status"].Enum = json.RawMessage(`"all"`), []any{"all", "pending", "completed"}
+	p["offset"].Default = json.RawMessage(`0`)
+	mcp.AddTool(srv, def, func(ctx context.Context, req *mcp.CallToolRequest, in listInput) (*mcp.CallToolResult, plan, error) {
+		todos, err := s.store.read(ctx, s.taskOf(req))
+		if err != nil {
+			return nil, plan{}, err
+		}
+		return answer("", todos, in)
+	})
+}
+
+func (s *server) addComplete(srv *mcp.Server) {
+	s.addByID(srv, "complete_todo", "Complete todos",
+		"Marks todos of the current task as done, and shows the plan. Call it as soon as a step is done.", "Completed",
+		func(todos []todo, chosen map[string]bool) []todo {
+			for i := range todos {
+				todos[i].Completed = todos[i].Completed || chosen[todos[i].ID]
+			}
+			return todos
+		})
+}
+
+func (s *server) addDelete(srv *mcp.Server) {
+	s.addByID(srv, "delete_todo", "Delete todos",
+		"Takes todos out of the plan of the current task, and shows what is left. For what turned out not to be needed; what is done is marked with complete_todo.", "Deleted",
+		func(todos []todo, chosen map[string]bool) []todo {
+			kept := todos[:0]
+			for _, t := range todos {
+				if !chosen[t.ID] {
+					kept = append(kept, t)
+				}
+			}
+			return kept
+		})
+}
+
+func (s *server) addByID(srv *mcp.Server, name, title, description, verb string, apply func([]todo, map[string]bool) []todo) {
+	def := definition[idsInput](name, title, description, name == "complete_todo")
+	list := def.InputSchema.(*jsonschema.Schema).Properties["todo_ids"]
+	list.Type, list.Types = "array", nil
+	mcp.AddTool(srv, def, func(ctx context.Context, req *mcp.CallToolRequest, in idsInput) (*mcp.CallToolResult, plan, error) {
+		if len(in.TodoIDs) == 0 || len(in.TodoIDs) > maxTodos {
+			return nil, plan{}, fmt.Errorf("todo_ids must name 1 to %d todos; list_todos shows their ids", maxTodos)
+		}
+		var message string
+		todos, err := s.store.change(ctx, s.taskOf(req), func(todos []todo) ([]todo, error) {
+			found := choose(todos, in.TodoIDs)
+			if len(found.todos) == 0 {
+				return nil, found.failure()
+			}
+			message = found.message(verb)
+			return apply(todos, found.ids), nil
+		})
+		if err != nil {
+			return nil, plan{}, err
+		}
+		return answer(message, todos, listInput{})
+	})
+}
+
+// definition is what all tools here have in common. It panics where In has no
+// schema, as mcp.AddTool does on a bad tool.
+func definition[In any](name, title, description string, idempotent bool) *mcp.Tool {
+	schema, err := jsonschema.For[In](nil)
+	if err != nil {
+		panic(err)
+	}
+	no := false
+	return &mcp.Tool{
+		Name: name, Description: description, InputSchema: schema,
+		Annotations: &mcp.ToolAnnotations{Title: title, DestructiveHint: &no, IdempotentHint: idempotent, OpenWorldHint: &no},
+	}
+}
+
+// taskOf returns the task that a call is for.
+func (s *server) taskOf(req *mcp.CallToolRequest) string {
+	if s.task != "" {
+		return "task " + s.task
+	}
+	for _, key := range []string{"task", "session"} {
+		if id, ok := req.Params.Meta["tenon/"+key].(string); ok && id != "" {
+			return key + " " + id
+		}
+	}
+	return "default"
+}
