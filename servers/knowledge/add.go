@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 // Bounds on what is added.
@@ -33,17 +35,21 @@ type addOutput struct {
 }
 
 func (s *server) addAdd(srv *mcp.Server) {
-	mcp.AddTool(srv, &mcp.Tool{
-		Name:        "kb_add_document",
+	typed.Add(srv, typed.Spec{
+		Name: "kb_add_document", Title: "Add to the knowledge base",
 		Description: "Adds a new Markdown document to the knowledge base, where its operator allows that. It never changes a document that is there: choose a name of its own.",
-		Annotations: annotations("Add to the knowledge base", false),
-	}, func(ctx context.Context, _ *mcp.CallToolRequest, in addInput) (*mcp.CallToolResult, addOutput, error) {
+		Annotations: adds(),
+	}, func(ctx context.Context, in addInput) (string, addOutput, error) {
 		out, err := s.add(ctx, in)
-		if err != nil {
-			return nil, addOutput{}, err
-		}
-		return text(fmt.Sprintf("Added %s (%d bytes). It is found in a moment.", out.Path, out.Bytes)), out, nil
+		return fmt.Sprintf("Added %s (%d bytes). It is found in a moment.", out.Path, out.Bytes), out, err
 	})
+}
+
+// adds are the annotations of a tool that adds a file.
+func adds() *mcp.ToolAnnotations {
+	a := typed.ReadsHere()
+	a.ReadOnlyHint, a.IdempotentHint = false, false
+	return a
 }
 
 func (s *server) add(ctx context.Context, in addInput) (addOutput, error) {

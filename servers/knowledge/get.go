@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/typed"
 	"github.com/tenon-mcp/tenon/servers/knowledge/index"
 	"github.com/tenon-mcp/tenon/servers/knowledge/library"
 )
@@ -36,17 +37,13 @@ type getOutput struct {
 }
 
 func (s *server) addGet(srv *mcp.Server) {
-	mcp.AddTool(srv, &mcp.Tool{
-		Name:        "kb_get_document",
+	typed.Add(srv, typed.Spec{
+		Name: "kb_get_document", Title: "Document of the knowledge base",
 		Description: "Returns a document of the knowledge base as Markdown, or one chapter of it. A long one comes in parts, the first with the list of its chapters.",
-		InputSchema: schemaOf[getInput](map[string]any{"offset": 0, "max_chars": 20_000}),
-		Annotations: annotations("Document of the knowledge base", true),
-	}, func(ctx context.Context, _ *mcp.CallToolRequest, in getInput) (*mcp.CallToolResult, getOutput, error) {
+		Defaults:    map[string]any{"offset": 0, "max_chars": 20_000},
+	}, func(ctx context.Context, in getInput) (string, getOutput, error) {
 		out, err := s.get(ctx, in)
-		if err != nil {
-			return nil, getOutput{}, err
-		}
-		return text(out.markdown()), out, nil
+		return out.markdown(), out, err
 	})
 }
 

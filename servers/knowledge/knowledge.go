@@ -16,7 +16,6 @@ package knowledge
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -25,7 +24,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/egress"
@@ -184,30 +182,4 @@ func Meta() map[string]tool.Meta {
 		"kb_get_document":       m(getChars, "read whole document of the knowledge base 读取 文档 全文"),
 		"kb_add_document":       add,
 	}
-}
-
-// schemaOf returns the schema of In with defaults for some of its properties. It
-// panics where In has no such property, as mcp.AddTool does on a bad tool.
-func schemaOf[In any](defaults map[string]any) *jsonschema.Schema {
-	schema, err := jsonschema.For[In](nil)
-	if err != nil {
-		panic(err)
-	}
-	for name, value := range defaults {
-		b, err := json.Marshal(value)
-		if err != nil {
-			panic(err)
-		}
-		schema.Properties[name].Default = b
-	}
-	return schema
-}
-
-func annotations(title string, reads bool) *mcp.ToolAnnotations {
-	no := false
-	return &mcp.ToolAnnotations{Title: title, ReadOnlyHint: reads, DestructiveHint: &no, IdempotentHint: reads, OpenWorldHint: &no}
-}
-
-func text(s string) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/egress"
+	"github.com/tenon-mcp/tenon/internal/typed"
 	"github.com/tenon-mcp/tenon/servers/knowledge/index"
 	"github.com/tenon-mcp/tenon/servers/knowledge/library"
 )
@@ -38,17 +39,13 @@ type listed struct {
 }
 
 func (s *server) addList(srv *mcp.Server) {
-	mcp.AddTool(srv, &mcp.Tool{
-		Name:        "kb_list_documents",
+	typed.AddContent(srv, typed.Spec{
+		Name: "kb_list_documents", Title: "Documents of the knowledge base",
 		Description: "Lists the documents of the knowledge base with title, kind and length, and those that could not be read with the reason.",
-		InputSchema: schemaOf[listInput](map[string]any{"limit": 50, "offset": 0}),
-		Annotations: annotations("Documents of the knowledge base", true),
-	}, func(ctx context.Context, req *mcp.CallToolRequest, in listInput) (*mcp.CallToolResult, listOutput, error) {
+		Defaults:    map[string]any{"limit": 50, "offset": 0},
+	}, func(ctx context.Context, req *mcp.CallToolRequest, in listInput) ([]mcp.Content, listOutput, error) {
 		out, err := s.list(ctx, req, in)
-		if err != nil {
-			return nil, listOutput{}, err
-		}
-		return text(out.markdown()), out, nil
+		return typed.Text(out.markdown()), out, err
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/egress"
+	"github.com/tenon-mcp/tenon/internal/typed"
 	"github.com/tenon-mcp/tenon/servers/knowledge/index"
 	"github.com/tenon-mcp/tenon/servers/knowledge/library"
 )
@@ -55,17 +56,13 @@ type hit struct {
 }
 
 func (s *server) addSearch(srv *mcp.Server) {
-	mcp.AddTool(srv, &mcp.Tool{
-		Name:        "search_knowledge_base",
+	typed.AddContent(srv, typed.Spec{
+		Name: "search_knowledge_base", Title: "Search the knowledge base",
 		Description: "Finds the sections of the knowledge base (runbooks, manuals, notes) that have most to do with a question, and returns them with the document and headings that they stand in. Look here before guessing how this system is run. For more of a document call kb_get_document with its source.",
-		InputSchema: schemaOf[searchInput](map[string]any{"top_k": 3}),
-		Annotations: annotations("Search the knowledge base", true),
-	}, func(ctx context.Context, req *mcp.CallToolRequest, in searchInput) (*mcp.CallToolResult, searchOutput, error) {
+		Defaults:    map[string]any{"top_k": 3},
+	}, func(ctx context.Context, req *mcp.CallToolRequest, in searchInput) ([]mcp.Content, searchOutput, error) {
 		out, err := s.search(ctx, req, in)
-		if err != nil {
-			return nil, searchOutput{}, err
-		}
-		return text(out.markdown(in.Query)), out, nil
+		return typed.Text(out.markdown(in.Query)), out, err
 	})
 }
 
