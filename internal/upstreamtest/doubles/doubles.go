@@ -113,6 +113,7 @@ func All(web *Web) []*Double {
 	return []*Double{
 		Jina(web), Serper(web), Firecrawl(web),
 		SearXNG(web), Brave(web), Tavily(web), DuckDuckGo(web), OpenWebSearch(web),
+		OpenAI(), Anthropic(), Gemini(),
 		MediaWiki(), Wayback(web), TencentWSA(web),
 	}
 }
@@ -169,7 +170,7 @@ func (d *Double) note(c Call) Fault {
 	return Fault{}
 }
 
-const maxBody = 1 << 20
+const maxBody = 32 << 20 // images and sounds
 
 // ServeHTTP implements [http.Handler].
 func (d *Double) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,157 @@
+package model
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+)
+
+type geminiReply struct {
+	Candidates []struct {
+		Content struct {
+			Parts []struct {
+				Text    string `json:"text"`
+				Thought bool   `json:"thought"`
+			} `json:"parts"`
+		} `json:"content"`
+		Finish string `json:"finishReason"`
+	} `json:"candidates"`
+	Feedback struct {
+		Block string `json:"blockReason"`
+	} `json:"promptFeedback"`
+	Usage *struct {
+		Prompt   int `json:"promptTokenCount"`
+		Answer   int `json:"candidatesTokenCount"`
+		Thoughts int `json:"thoughtsTokenCount"`
+	} `json:"usageMetadata"`
+	Version string `json:"modelVersion"`
+}
+
+// gemini asks by POST /v1beta/models/NAME:generateContent.
+func (c *Client) gemini(ctx context.Context, r Request) (Answer, error) {
+	verb := ":generateContent"
+	if r.Stream {
+		verb = ":streamGenerateContent"
+	}
+	version := "/v1beta"
+	if strings.HasSuffix(strings.TrimRight(c.BaseURL, "/"), "/v1") {
+		version = ""
+	}
+	to, err := address(c.BaseURL, version, "/models/"+strings.TrimPrefix(c.Name, "models/")+verb)
+	if err != nil {
+		return Answer{}, err
+	}
+	if r.Stream {
+		to = withQuery(to, "alt=sse")
+	}
+	body, err := json.Marshal(geminiRequest(r))
+	if err != nil {
+		return Answer{}, err
+	}
+	h := c.header(r.Stream)
+	h.Set("X-Goog-Api-Key", c.Key)
+	var a Answer
+	err = c.send(ctx, message{url: to, header: h, body: body, read: func(kind string, body io.Reader) error {
+		a = Answer{}
+		finish, block := "", ""
+		grown := counter{tell: r.OnText}
+		take := func(g geminiReply) {
+			if a.Usage.Requests == 0 {
+				a.Usage = c.usage(g.Version, 0, 0, 0)
+			}
+			if u := g.Usage; u != nil {
+				a.Usage = c.usage(cmp.Or(g.Version, a.Usage.Model), u.Prompt, u.Answer+u.Thoughts, u.Thoughts)
+			}
+			block = cmp.Or(g.Feedback.Block, block)
+			if len(g.Candidates) == 0 {
+				return
+			}
+			finish = cmp.Or(g.Candidates[0].Finish, finish)
+			for _, p := range g.Candidates[0].Content.Parts {
+				if p.Thought {
+					a.Reasoning += p.Text
+				} else {
+					a.Text += p.Text
+				}
+				grown.add(p.Text)
+			}
+		}
+		if err := c.geminiRead(kind, body, take); err != nil {
+			return err
+		}
+		if finish == "" && block == "" && kind == "text/event-stream" {
+			return errCutShort
+		}
+		return c.geminiEnd(&a, finish, block)
+	}})
+	return a, err
+}
+
+func (c *Client) geminiRead(kind string, body io.Reader, take func(geminiReply)) error {
+	var reply geminiReply
+	if kind != "text/event-stream" {
+		if err := c.decode(body, &reply); err != nil {
+			return err
+		}
+		take(reply)
+		return nil
+	}
+	return events(body, func(data []byte) (bool, error) {
+		reply = geminiReply{}
+		if json.Unmarshal(data, &reply) != nil {
+			e := c.fault("sent an event that is no JSON")
+			e.again = true
+			return false, e
+		}
+		take(reply)
+		return true, nil
+	})
+}
+
+func geminiRequest(r Request) map[string]any {
+	parts := make([]any, 0, len(r.Parts))
+	for _, p := range r.Parts {
+		switch {
+		case p.URI != "":
+			parts = append(parts, map[string]any{"fileData": map[string]any{"fileUri": p.URI}})
+		case p.MIME != "":
+			parts = append(parts, map[string]any{"inlineData": map[string]any{"mimeType": p.MIME, "data": p.Data}})
+		default:
+			parts = append(parts, map[string]any{"text": p.Text})
+		}
+	}
+	q := map[string]any{"contents": []any{map[string]any{"role": "user", "parts": parts}}}
+	if r.System != "" {
+		q["systemInstruction"] = map[string]any{"parts": []any{map[string]any{"text": r.System}}}
+	}
+	config := map[string]any{}
+	if r.MaxTokens > 0 {
+		config["maxOutputTokens"] = r.MaxTokens
+	}
+	if r.Temperature != nil {
+		config["temperature"] = *r.Temperature
+	}
+	if r.TopP != nil {
+		config["topP"] = *r.TopP
+	}
+	if r.Thinking > 0 {
+		config["thinkingConfig"] = map[string]any{"thinkingBudget": r.Thinking}
+	}
+	if len(config) > 0 {
+		q["generationConfig"] = config
+	}
+	return q
+}
+
+func (c *Client) geminiEnd(a *Answer, finish, block string) error {
+	a.Cut = finish == "MAX_TOKENS"
+	switch {
+	case block != "":
+		return c.fault("does not answer this question (%s): its filter takes the question or the file for something that it does not answer. Ask in other words", c.quote(block))
+	case a.Text == "" && finish != "" && finish != "STOP" && finish != "MAX_TOKENS" && finish != "OTHER":
+		return c.fault("held its answer back (%s). Ask in other words", c.quote(finish))
+	}
+	return nil
+}
