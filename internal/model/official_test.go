@@ -56,7 +56,7 @@ func newOfficial(t *testing.T) *official {
 		if err := yaml.Unmarshal([]byte(all[name]), &v); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		needed[name] = withoutHuge(v[name])
+		needed[name] = asJSONSchema(v[name])
 		j, err := json.Marshal(v[name])
 		if err != nil {
 			t.Fatal(err)
@@ -87,21 +87,27 @@ func newOfficial(t *testing.T) *official {
 	return o
 }
 
-// withoutHuge leaves out bounds that are no 64-bit numbers, which the reader of YAML
-// takes for texts.
-func withoutHuge(v any) any {
+// asJSONSchema leaves out bounds that are no 64-bit numbers, which the reader of YAML
+// takes for texts, and makes nullable what the version 3.0 of OpenAPI calls so.
+func asJSONSchema(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
+		if kind, ok := v["type"].(string); ok && v["nullable"] == true {
+			v["type"] = []any{kind, "null"}
+			if list, ok := v["enum"].([]any); ok {
+				v["enum"] = append(list, nil)
+			}
+		}
 		for name, w := range v {
 			if _, isText := w.(string); isText && (name == "minimum" || name == "maximum") {
 				delete(v, name)
 				continue
 			}
-			v[name] = withoutHuge(w)
+			v[name] = asJSONSchema(w)
 		}
 	case []any:
 		for i := range v {
-			v[i] = withoutHuge(v[i])
+			v[i] = asJSONSchema(v[i])
 		}
 	}
 	return v
