@@ -25,6 +25,7 @@ import (
 	"github.com/tenon-mcp/tenon/servers/kubernetes"
 	"github.com/tenon-mcp/tenon/servers/network"
 	"github.com/tenon-mcp/tenon/servers/prometheus"
+	"github.com/tenon-mcp/tenon/servers/reading"
 	"github.com/tenon-mcp/tenon/servers/system"
 	planner "github.com/tenon-mcp/tenon/servers/task_planner"
 	clock "github.com/tenon-mcp/tenon/servers/time"
@@ -91,6 +92,10 @@ func All() []Server {
 			Name: "knowledge", Port: 8014, Meta: knowledge.Meta(),
 			Summary: "What documents say: runbooks, manuals and notes in folders, found by words and by meaning.",
 		}, knowledge.New),
+		bundle(Server{
+			Name: "reading", Port: 8018, Keyless: true, Meta: reading.Meta(),
+			Summary: "Files and pages of any kind as Markdown, from the web or from folders that are opened.",
+		}, reading.New),
 		bundle(Server{
 			Name: "task_planner", Port: 8022, Keyless: true, Meta: planner.Meta(),
 			Summary: "The plan of a task: what is to be done and what is done, kept while a model works.",

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package reading
+
+const nonblock = 0
