@@ -65,14 +65,18 @@ func decode(options json.RawMessage, o any) error {
 	d.DisallowUnknownFields()
 	err := d.Decode(o)
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("option %s must be %s, not %s", e.Field, jsonType(e.Type), e.Value)
+		name := e.Field[strings.LastIndexByte(e.Field, '.')+1:] // behind the struct that options stand in
+		return fmt.Errorf("option %s must be %s, not %s", name, jsonType(e.Type), e.Value)
 	}
 	return err
 }
 
 func optionNames(t reflect.Type) []string {
 	names := make([]string, 0, t.NumField())
-	for field := range t.Fields() {
+	for _, field := range reflect.VisibleFields(t) {
+		if field.Anonymous { // its fields are options
+			continue
+		}
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		names = append(names, name)
 	}

@@ -32,6 +32,8 @@ type Spec struct {
 
 	Defaults map[string]any   // of properties of the input
 	Choices  map[string][]any // the values that a property of the input may have
+	// Shape, where not nil, says more of the schemas: bounds, or what a type does not tell.
+	Shape func(in, out *jsonschema.Schema)
 	// Annotations are the hints; nil are those of a tool that reads what lies on this
 	// side, and changes nothing. Title is set in them.
 	Annotations *mcp.ToolAnnotations
@@ -72,6 +74,9 @@ func Definition[In, Out any](sp Spec) (*mcp.Tool, *jsonschema.Schema) {
 		if len(p.Types) > 0 { // a list may be left out, but it is a list
 			p.Type, p.Types = p.Types[len(p.Types)-1], nil
 		}
+	}
+	if sp.Shape != nil {
+		sp.Shape(in, out)
 	}
 	a := sp.Annotations
 	if a == nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/typed"
@@ -29,6 +30,10 @@ func client(t *testing.T) *mcp.ClientSession {
 	typed.Add(srv, typed.Spec{
 		Name: "say", Title: "Say", Description: "Says it.", Defaults: map[string]any{"count": 4, "mode": "loud"},
 		Choices: map[string][]any{"mode": {"loud", "low"}},
+		Shape: func(in, out *jsonschema.Schema) {
+			in.Properties["count"].Maximum = jsonschema.Ptr(9.0)
+			out.AdditionalProperties = nil
+		},
 	}, func(_ context.Context, in input) (string, output, error) {
 		if in.Host == "bad" {
 			return "", output{}, errors.New("no such host. Try another")
@@ -69,6 +74,7 @@ func TestAdd(t *testing.T) {
 		`{"host":"a","count":null,"mode":null}`: "a4loud",
 		`{"host":"bad"}`:                        "no such host. Try another",
 		`{"host":"a","mode":"shrill"}`:          "mode",
+		`{"host":"a","count":10}`:               "count",
 		`{"host":7}`:                            "host",
 		`{"host":"a","count":"x\u001b[31m\ny"}`: "count",
 		`{"host":"a","more":1}`:                 "more",
