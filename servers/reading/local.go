@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/document"
@@ -227,7 +228,10 @@ func (j *job) list(p place, f *os.File) error {
 	if len(entries) == 0 {
 		b.WriteString("The folder is empty.\n")
 	}
-	for _, e := range entries[:min(len(entries), maxNames)] {
+	more := len(entries) > maxNames
+	entries = entries[:min(len(entries), maxNames)]
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	for _, e := range entries {
 		name, size := egress.Plain(e.Name(), 255), ""
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
 			size = fmt.Sprintf(" (%d bytes)", info.Size())
@@ -237,7 +241,7 @@ func (j *job) list(p place, f *os.File) error {
 		}
 		fmt.Fprintf(&b, "- %s%s\n", name, size)
 	}
-	if len(entries) > maxNames {
+	if more {
 		j.note("the folder has more than %d names; the rest is not listed", maxNames)
 	}
 	j.note("this is a folder: read one of its files by its path")

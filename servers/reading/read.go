@@ -2,18 +2,17 @@ package reading
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/document"
 	"github.com/tenon-mcp/tenon/internal/egress"
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 // Bounds of a call.
@@ -33,34 +32,38 @@ type input struct {
 	Outline  bool   `json:"outline,omitempty" jsonschema:"return the outline and what is known of the document, without its text"`
 }
 
+// maxArguments bounds what a model writes for one call: a data: URI, and a little more.
+const maxArguments = maxData + 64<<10
+
 func (s *server) add(srv *mcp.Server, name, title, description string) {
-	schema, err := jsonschema.For[input](nil)
-	if err != nil {
-		panic(err) // as mcp.AddTool does on a bad tool
-	}
-	for property, value := range map[string]string{"max_chars": fmt.Sprint(defaultChars), "offset": "0", "outline": "false"} {
-		schema.Properties[property].Default = json.RawMessage(value)
-	}
-	out, err := jsonschema.For[output](nil)
-	if err != nil {
-		panic(err)
-	}
 	no, yes := false, true
-	mcp.AddTool(srv, &mcp.Tool{
-		Name: name, Description: description, InputSchema: schema, OutputSchema: out,
-		Annotations: &mcp.ToolAnnotations{Title: title, ReadOnlyHint: true, DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &yes},
-	}, func(ctx context.Context, _ *mcp.CallToolRequest, in input) (*mcp.CallToolResult, output, error) {
+	typed.AddContent(srv, typed.Spec{
+		Name: name, Title: title, Description: description, MaxArguments: maxArguments,
+		Defaults:    map[string]any{"max_chars": defaultChars, "offset": 0, "outline": false},
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &yes},
+	}, func(ctx context.Context, _ *mcp.CallToolRequest, in input) ([]mcp.Content, output, error) {
 		out, err := s.read(ctx, in)
 		if err != nil {
 			return nil, output{}, err
 		}
 		text := out.text(newMark())
 		out.fit(text)
-		return &mcp.CallToolResult{
-			Meta:    mcp.Meta{"tenon/untrusted": true},
-			Content: []mcp.Content{&mcp.TextContent{Text: text}},
-		}, out, nil
+		return typed.Text(text), out, nil
 	})
+}
+
+// marked says of each answer, to programs, that strangers wrote it.
+func marked(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		res, err := next(ctx, method, req)
+		if r, ok := res.(*mcp.CallToolResult); ok && r != nil && !r.IsError {
+			if r.Meta == nil {
+				r.Meta = mcp.Meta{}
+			}
+			r.Meta["tenon/untrusted"] = true
+		}
+		return res, err
+	}
 }
 
 // A job is one call.

@@ -73,6 +73,8 @@ type server struct {
 	policy  *scrape.Policy
 	readers bool   // there is a service that reads pages
 	temp    string // folder of downloads; "" is the system's
+	cache   string // of compiled code; "" is the user's
+	command []string // of the child that reads PDF; none reads it in this process
 	slots   chan struct{}
 }
 
@@ -88,7 +90,8 @@ func New(o Options) (*mcp.Server, error) {
 // build makes the server without its tools.
 func build(o Options, getenv func(string) string) (*server, error) {
 	o.complete(getenv)
-	s := &server{o: o, timeout: defaultTimeout, waits: egress.Seconds(4, 16, 64), slots: make(chan struct{}, atOnce)}
+	executable, _ := os.Executable() // without it PDF is read in this process
+	s := &server{o: o, timeout: defaultTimeout, command: document.Self(executable), waits: egress.Seconds(4, 16, 64), slots: make(chan struct{}, atOnce)}
 	if o.TimeoutSec != 0 {
 		if !(o.TimeoutSec >= 5 && o.TimeoutSec <= 600) {
 			return nil, errors.New("option timeout_sec: must be 5 to 600 seconds")
@@ -153,9 +156,8 @@ func (o *Options) complete(getenv func(string) string) {
 // programs that help it.
 func (s *server) converter() (*document.Converter, func()) {
 	spawner := proc.New(proc.Options{})
-	executable, _ := os.Executable() // without it PDF is read in this process
 	c := document.New(document.Options{
-		Spawner: spawner, Command: document.Self(executable), Env: proc.Environ(os.Environ(), nil), Tesseract: s.o.Tesseract,
+		Spawner: spawner, Command: s.command, Env: proc.Environ(os.Environ(), nil), Cache: s.cache, Tesseract: s.o.Tesseract,
 	})
 	return c, func() { _ = spawner.Close() } // nothing of theirs is waited for
 }
@@ -173,6 +175,7 @@ func (s *server) enter(ctx context.Context) (leave func(), err error) {
 func (s *server) mcp() *mcp.Server {
 	srv := mcp.NewServer(&mcp.Implementation{Name: "tenon-reading", Title: "Reading", Version: "1.0.0"},
 		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{}})
+	srv.AddReceivingMiddleware(marked)
 	s.add(srv, "read_file", "Read a file",
 		"Reads a file or page as Markdown: text, HTML, PDF, Word, Excel, PowerPoint, OpenDocument, EPUB, mail, notebooks, CSV, JSON, XML, feeds, archives, "+
 			"databases, images and recordings (what they say of themselves), pages of videos with their transcript where there is one. "+
