@@ -102,10 +102,11 @@ func tencentCheck(c Call, now time.Time) (code, message string) {
 	case id != TencentID:
 		return "AuthFailure.SecretIdNotFound", "The SecretId is not found."
 	}
-	headers := ""
+	var lines strings.Builder
 	for name := range strings.SplitSeq(fields["SignedHeaders"], ";") {
-		headers += name + ":" + strings.ToLower(strings.TrimSpace(c.Header.Get(name))) + "\n"
+		lines.WriteString(name + ":" + strings.ToLower(strings.TrimSpace(c.Header.Get(name))) + "\n")
 	}
+	headers := lines.String()
 	if !strings.Contains(headers, "content-type:") || !strings.Contains(headers, "host:") {
 		return "AuthFailure.InvalidAuthorization", "content-type and host must be signed."
 	}

@@ -2,6 +2,7 @@ package doubles
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -57,9 +58,9 @@ func manyOptions(n int) (list [][2]string) {
 }
 
 func longText() string {
-	text := ""
+	var b strings.Builder
 	for i := range 400 {
-		text += fmt.Sprintf("Keeper number %d wrote down the weather every four hours.\n", i+1)
+		fmt.Fprintf(&b, "Keeper number %d wrote down the weather every four hours.\n", i+1)
 	}
-	return text
+	return b.String()
 }

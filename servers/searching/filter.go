@@ -1,0 +1,148 @@
+package searching
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// filter takes out of an answer what the operator does not want there. It returns
+// what it did.
+func (s *server) filter(answer object) (object, []string) {
+	if s.o.RemoveKnowledgeGraph {
+		answer = answer.without("knowledgeGraph")
+	}
+	if s.o.RemoveAnswerBox {
+		answer = answer.without("answerBox")
+	}
+	if s.o.RemoveSnippets {
+		for _, key := range []string{"organic", "peopleAlsoAsk"} {
+			for i, item := range answer.list(key) {
+				if o, ok := item.(object); ok {
+					answer.list(key)[i] = o.without("snippet")
+				}
+			}
+		}
+	}
+	dropped := 0
+	for i := range answer {
+		m := &answer[i]
+		switch v := m.value.(type) {
+		case []any:
+			var n int
+			m.value, n = s.permitted(v)
+			dropped += n
+		case object:
+			if m.key != "searchParameters" && s.blocks(v, maxDepth) {
+				m.value = object{}
+				dropped++
+			}
+		}
+	}
+	for _, key := range []string{"knowledgeGraph", "answerBox"} {
+		if o, ok := answer.get(key).(object); ok && len(o) == 0 {
+			answer = answer.without(key)
+		}
+	}
+	if dropped == 0 {
+		return answer, nil
+	}
+	return answer, []string{fmt.Sprintf("left out for the operator's list of blocked addresses: %d", dropped)}
+}
+
+// permitted returns the items of a list that lead to no blocked address.
+func (s *server) permitted(list []any) (kept []any, dropped int) {
+	kept = make([]any, 0, len(list))
+	for _, item := range list {
+		if s.blocks(item, maxDepth) {
+			dropped++
+			continue
+		}
+		kept = append(kept, item)
+	}
+	return kept, dropped
+}
+
+// addresses are the members that lead somewhere.
+var addresses = map[string]bool{"link": true, "url": true, "website": true, "descriptionLink": true, "href": true}
+
+// blocks reports whether something leads to a blocked address. A list below it is
+// thinned in its own right.
+func (s *server) blocks(v any, depth int) bool {
+	o, ok := v.(object)
+	if !ok || depth == 0 {
+		return false
+	}
+	for i := range o {
+		switch v := o[i].value.(type) {
+		case string:
+			if addresses[o[i].key] && s.policy.Check(v) != nil {
+				return true
+			}
+		case object:
+			if s.blocks(v, depth-1) {
+				return true
+			}
+		case []any:
+			o[i].value, _ = s.permitted(v)
+		}
+	}
+	return false
+}
+
+// extras are what is left out first where an answer is too long, before its hits
+// are.
+var extras = []string{"relatedSearches", "peopleAlsoAsk", "images", "videos", "places", "topStories"}
+
+// fit makes the text and the data of an answer, and leaves out what would make it
+// too long, the least important first.
+func fit(answer object, hits string, notes []string) (string, any, error) {
+	have := len(answer.list(hits))
+	var gone []string
+	for {
+		all := notes
+		if len(gone) > 0 {
+			all = append(slices.Clip(notes), fmt.Sprintf("left out for the length of the answer: %s", strings.Join(gone, ", ")))
+		}
+		if n := len(answer.list(hits)); n < have {
+			all = append(slices.Clip(all), fmt.Sprintf("only the first %d of %d results are shown, for their length: ask for fewer, or for the next page", n, have))
+		}
+		if len(all) > 0 {
+			answer = answer.with("notes", all)
+		}
+		t, err := text(answer)
+		if err != nil {
+			return "", nil, err
+		}
+		if len([]rune(t)) <= searchChars {
+			return t, answer, nil
+		}
+		smaller, left := answer.shrink(hits)
+		if left != "" {
+			gone = append(gone, left)
+		}
+		if answer = smaller; answer == nil {
+			short, _ := cut(t, searchChars)
+			return short, object{{hits, []any{}}, {"notes", []string{"the answer is too long even without results"}}}, nil
+		}
+	}
+}
+
+// shrink leaves one thing out of an answer, and returns its name where it is no hit;
+// nil where nothing can be left out.
+func (o object) shrink(hits string) (smaller object, gone string) {
+	for _, key := range extras {
+		if o.get(key) != nil {
+			return o.without(key), key
+		}
+	}
+	if list := o.list(hits); len(list) > 1 {
+		return o.with(hits, list[:len(list)-1]), ""
+	}
+	for _, key := range []string{"knowledgeGraph", "answerBox"} {
+		if o.get(key) != nil {
+			return o.without(key), key
+		}
+	}
+	return nil, ""
+}
