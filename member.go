@@ -139,6 +139,11 @@ func (k maker) server(s *config.Server, m *member) (*upstream.Server, error) {
 		if err := k.bundled(&o, s, m); err != nil {
 			return nil, err
 		}
+	case s.Care.Browser != nil:
+		var err error
+		if o.Command, err = k.browser(s); err != nil {
+			return nil, err
+		}
 	case s.Command != "":
 		o.Command = &proc.Command{
 			Path: s.Command, Args: s.Args, Dir: s.Cwd,
@@ -197,7 +202,9 @@ func (k maker) bundled(o *upstream.Options, s *config.Server, m *member) error {
 	if text := s.Options.Reveal(); text != "" {
 		options = json.RawMessage(text)
 	}
-	srv, err := b.New(options)
+	env := reveal(s.Env)
+	childEnv := proc.Environ(k.o.Env, env)
+	srv, err := b.New(options, tool.Place{Dir: s.Cwd, Getenv: func(name string) string { return variable(childEnv, name) }})
 	if err != nil {
 		return fmt.Errorf("bundled server %s: %w", b.Name, err)
 	}
@@ -209,15 +216,14 @@ func (k maker) bundled(o *upstream.Options, s *config.Server, m *member) error {
 		o.Dial = k.inProcess(srv)
 		return nil
 	}
-	env := reveal(s.Env)
 	if options != nil {
-		env[optionsVariable] = string(options)
+		childEnv = append(childEnv, optionsVariable+"="+string(options))
 	}
 	o.Label = upstream.Bundled
 	o.Command = &proc.Command{
 		Path: k.o.Executable[0],
 		Args: append(append([]string{}, k.o.Executable[1:]...), b.Name),
-		Dir:  s.Cwd, Env: proc.Environ(k.o.Env, env),
+		Dir:  s.Cwd, Env: childEnv,
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // library is a server with a note to read, and tools that say what it does with data.
-func library(json.RawMessage) (*mcp.Server, error) {
+func library(json.RawMessage, tool.Place) (*mcp.Server, error) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "library", Version: "1"}, nil)
 	for _, name := range []string{"look", "send"} {
 		s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)},

@@ -93,8 +93,9 @@ type Bundled struct {
 	Name, Summary string
 	// Keyless servers work without any option and are part of the built-in pool.
 	Keyless bool
-	// New makes the server; options are those of its entry as JSON, or nil.
-	New func(options json.RawMessage) (*mcp.Server, error)
+	// New makes the server; options are those of its entry as JSON, or nil. It is
+	// called to list the tools, and again by the process that runs the server.
+	New func(options json.RawMessage, at tool.Place) (*mcp.Server, error)
 	// Meta is what is declared of its tools, by name.
 	Meta map[string]tool.Meta
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -96,5 +97,34 @@ func jsonType(t reflect.Type) string {
 		return "an object"
 	default:
 		return "a number"
+	}
+}
+
+// placePaths makes the relative paths among options start from dir. An option that
+// holds paths says so by its tag path:"yes".
+func placePaths(o any, dir string) {
+	if dir == "" {
+		return
+	}
+	under := func(p string) string {
+		if p == "" || p == "-" || filepath.IsAbs(p) {
+			return p
+		}
+		return filepath.Join(dir, p)
+	}
+	v := reflect.ValueOf(o).Elem()
+	for _, field := range reflect.VisibleFields(v.Type()) {
+		if field.Tag.Get("path") == "" {
+			continue
+		}
+		switch f := v.FieldByIndex(field.Index); f.Kind() {
+		case reflect.String:
+			f.SetString(under(f.String()))
+		case reflect.Slice:
+			for i := range f.Len() {
+				f.Index(i).SetString(under(f.Index(i).String()))
+			}
+		default: // nothing else is a path
+		}
 	}
 }

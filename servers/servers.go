@@ -15,6 +15,7 @@ package servers
 
 import (
 	"encoding/json"
+	"os"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,6 +30,7 @@ import (
 	"github.com/tenon-mcp/tenon/servers/system"
 	planner "github.com/tenon-mcp/tenon/servers/task_planner"
 	clock "github.com/tenon-mcp/tenon/servers/time"
+	"github.com/tenon-mcp/tenon/servers/websearch"
 	"github.com/tenon-mcp/tenon/servers/winlog"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -45,7 +47,7 @@ type Server struct {
 	// defaults; a key that is no option, or a value of the wrong type, is an
 	// error that names it. The server is not connected to anything yet, and may
 	// be connected to several clients at once.
-	New func(options json.RawMessage) (*mcp.Server, error)
+	New func(options json.RawMessage, at tool.Place) (*mcp.Server, error)
 
 	// Meta holds what is declared of each tool, by its name.
 	Meta map[string]tool.Meta
@@ -60,10 +62,14 @@ func All() []Server {
 			Name: "system", Port: 8005, Keyless: true, Meta: system.Meta(),
 			Summary: "A look at this machine: load, memory, disks, processes, ports and directory sizes.",
 		}, system.New),
-		bundle(Server{
+		bundleIn(Server{
+			Name: "websearch", Port: 8006, Keyless: true, Meta: websearch.Meta(),
+			Summary: "A search of the web by whatever search engine is at hand, and the reading of pages.",
+		}, websearch.NewIn),
+		bundleIn(Server{
 			Name: "winlog", Port: 8008, Meta: winlog.Meta(),
 			Summary: "Windows event logs, of the running Windows or from .evtx files on any system.",
-		}, winlog.New),
+		}, winlog.NewIn),
 		bundle(Server{
 			Name: "network", Port: 8009, Keyless: true, Meta: network.Meta(),
 			Summary: "A look at other hosts: ping, DNS, ports, HTTP, TLS, traceroute and whois.",
@@ -76,22 +82,22 @@ func All() []Server {
 			Name: "time", Port: 8010, Keyless: true, Meta: clock.Meta(),
 			Summary: "The current time in any time zone, and conversion between zones.",
 		}, clock.New),
-		bundle(Server{
+		bundleIn(Server{
 			Name: "docker", Port: 8011, Meta: docker.Meta(),
 			Summary: "A look at containers, their logs, images and events, and restarts of them where allowed.",
-		}, docker.New),
-		bundle(Server{
+		}, docker.NewIn),
+		bundleIn(Server{
 			Name: "prometheus", Port: 8013, Meta: prometheus.Meta(),
 			Summary: "Questions to a Prometheus: values, developments, alerts, rules, targets and names.",
-		}, prometheus.New),
-		bundle(Server{
+		}, prometheus.NewIn),
+		bundleIn(Server{
 			Name: "kubernetes", Port: 8015, Meta: kubernetes.Meta(),
 			Summary: "A look at a Kubernetes cluster, and scaling and restarts where they are allowed.",
-		}, kubernetes.New),
-		bundle(Server{
+		}, kubernetes.NewIn),
+		bundleIn(Server{
 			Name: "knowledge", Port: 8014, Meta: knowledge.Meta(),
 			Summary: "What documents say: runbooks, manuals and notes in folders, found by words and by meaning.",
-		}, knowledge.New),
+		}, knowledge.NewIn),
 		bundle(Server{
 			Name: "reading", Port: 8018, Keyless: true, Meta: reading.Meta(),
 			Summary: "Files and pages of any kind as Markdown, from the web or from folders that are opened.",
@@ -116,13 +122,23 @@ func Find(name string) (Server, bool) {
 // bundle completes s with what follows from the constructor of a server and the
 // type of its options.
 func bundle[O any](s Server, build func(O) (*mcp.Server, error)) Server {
+	return bundleIn(s, func(o O, _ func(string) string) (*mcp.Server, error) { return build(o) })
+}
+
+// bundleIn is bundle for a server that reads its environment.
+func bundleIn[O any](s Server, build func(O, func(string) string) (*mcp.Server, error)) Server {
 	s.schema = func() (*jsonschema.Schema, error) { return jsonschema.For[O](nil) }
-	s.New = func(options json.RawMessage) (*mcp.Server, error) {
+	s.New = func(options json.RawMessage, at tool.Place) (*mcp.Server, error) {
 		var o O
 		if err := decode(options, &o); err != nil {
 			return nil, err
 		}
-		srv, err := build(o)
+		placePaths(&o, at.Dir)
+		getenv := at.Getenv
+		if getenv == nil {
+			getenv = os.Getenv
+		}
+		srv, err := build(o, getenv)
 		if err != nil {
 			return nil, err
 		}

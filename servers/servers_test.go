@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/servers"
+	"github.com/tenon-mcp/tenon/tool"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files and generated documentation")
@@ -26,7 +27,7 @@ var update = flag.Bool("update", false, "rewrite golden files and generated docu
 // connect builds a server with options and returns a client of it.
 func connect(t testing.TB, s servers.Server, options string) *mcp.ClientSession {
 	t.Helper()
-	srv, err := s.New(json.RawMessage(options))
+	srv, err := s.New(json.RawMessage(options), tool.Place{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +196,7 @@ func golden(t *testing.T, file string, got []byte) {
 func TestOptionsAreStrict(t *testing.T) {
 	for _, s := range servers.All() {
 		for _, good := range []string{"", "null", " {} "} {
-			if _, err := s.New(json.RawMessage(good)); err != nil {
+			if _, err := s.New(json.RawMessage(good), tool.Place{}); err != nil {
 				t.Errorf("%s: options %q: %v", s.Name, good, err)
 			}
 		}
@@ -212,7 +213,7 @@ func TestOptionsAreStrict(t *testing.T) {
 			{`{} {}`, "one JSON object"},
 			{`{`, "one JSON object"},
 		} {
-			if _, err := s.New(json.RawMessage(bad.options)); err == nil || !strings.Contains(err.Error(), bad.want) {
+			if _, err := s.New(json.RawMessage(bad.options), tool.Place{}); err == nil || !strings.Contains(err.Error(), bad.want) {
 				t.Errorf("%s: options %s: error %v, want %q", s.Name, bad.options, err, bad.want)
 			}
 		}
@@ -276,7 +277,7 @@ func BenchmarkBuildAndList(b *testing.B) {
 	for _, s := range servers.All() {
 		b.Run(s.Name, func(b *testing.B) {
 			for b.Loop() {
-				srv, err := s.New(nil)
+				srv, err := s.New(nil, tool.Place{})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -296,5 +297,36 @@ func BenchmarkBuildAndList(b *testing.B) {
 				_ = ss.Wait()
 			}
 		})
+	}
+}
+
+// TestPlace: relative paths start from the folder of the place, and the environment is
+// that of the place and not of this process.
+func TestPlace(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "docs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PROMETHEUS_REQUEST_TIMEOUT", "no number")
+	for _, c := range []struct {
+		server, options string
+		at              tool.Place
+		want            string
+	}{
+		{"knowledge", `{"roots": ["docs"], "index_dir": "-"}`, tool.Place{Dir: dir}, ""},
+		{"knowledge", `{"roots": ["docs"], "index_dir": "-"}`, tool.Place{}, "docs"},
+		{"system", `{"scan_roots": ["docs"]}`, tool.Place{Dir: dir}, ""},
+		{"system", `{"scan_roots": ["docs"]}`, tool.Place{}, "docs"},
+		{"prometheus", `{"url": "http://127.0.0.1:9"}`, tool.Place{}, "PROMETHEUS_REQUEST_TIMEOUT"},
+		{"prometheus", `{"url": "http://127.0.0.1:9"}`, tool.Place{Getenv: func(string) string { return "" }}, ""},
+	} {
+		s, ok := servers.Find(c.server)
+		if !ok {
+			t.Fatal("no server " + c.server)
+		}
+		_, err := s.New(json.RawMessage(c.options), c.at)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s %s in %+v: %v, want %q", c.server, c.options, c.at.Dir, err, c.want)
+		}
 	}
 }

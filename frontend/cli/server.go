@@ -106,7 +106,7 @@ func oneServer(a *app, s servers.Server, meant bool) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			srv, err := s.New(options)
+			srv, err := s.New(options, tool.Place{Getenv: func(name string) string { return a.env[name] }})
 			if err != nil {
 				return &problem{kind: tool.Invalid, text: "server " + s.Name + ": " + err.Error(), hint: "tenon server " + s.Name + " --help lists its options", err: err}
 			}

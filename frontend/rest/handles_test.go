@@ -20,7 +20,7 @@ func long(t *testing.T) *tenon.Gateway {
 	t.Helper()
 	gw, err := tenon.Open(t.Context(), tenon.Options{
 		Env: []string{"HOME=" + t.TempDir(), "LocalAppData=" + t.TempDir()},
-		Bundled: []tenon.Bundled{{Name: "words", Keyless: true, New: func(json.RawMessage) (*mcp.Server, error) {
+		Bundled: []tenon.Bundled{{Name: "words", Keyless: true, New: func(json.RawMessage, tool.Place) (*mcp.Server, error) {
 			s := newServer("words")
 			s.AddTool(&mcp.Tool{Name: "say", InputSchema: json.RawMessage(`{"type":"object"}`)},
 				func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

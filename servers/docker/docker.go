@@ -35,7 +35,7 @@ type Options struct {
 	Host         string  `json:"host,omitempty" jsonschema:"address of the engine: unix:///path, tcp://host:2376 or npipe:////./pipe/name; default: DOCKER_HOST, else the current context of the docker command, else the first usual socket of Docker or Podman that answers"`
 	Context      string  `json:"context,omitempty" jsonschema:"context of the docker command whose engine to use, in place of host"`
 	TLS          string  `json:"tls,omitempty" jsonschema:"TLS over TCP: on, off, or unverified, which takes any certificate; default: on where DOCKER_TLS_VERIFY, DOCKER_CERT_PATH, cert_path or the context asks for it"`
-	CertPath     string  `json:"cert_path,omitempty" jsonschema:"folder with ca.pem, cert.pem and key.pem for TLS; default: DOCKER_CERT_PATH, or that of the context"`
+	CertPath     string  `json:"cert_path,omitempty" path:"yes" jsonschema:"folder with ca.pem, cert.pem and key.pem for TLS; default: DOCKER_CERT_PATH, or that of the context"`
 	AllowRestart bool    `json:"allow_restart,omitempty" jsonschema:"lets docker_restart, docker_start and docker_stop work; also set by DOCKER_ALLOW_RESTART=true in the environment of the server. The gateway's policy and approvals decide as well"`
 	TimeoutSec   float64 `json:"timeout_sec,omitempty" jsonschema:"seconds in which the engine must have answered a call, 1 to 120; default: 15, and 30 for disk usage, logs and changes of containers"`
 }
@@ -48,9 +48,10 @@ type server struct {
 
 // New returns the server. It fails where an option cannot be used, and asks no
 // engine anything.
-func New(o Options) (*mcp.Server, error) { return build(o, os.Getenv) }
+func New(o Options) (*mcp.Server, error) { return NewIn(o, os.Getenv) }
 
-func build(o Options, getenv func(string) string) (*mcp.Server, error) {
+// NewIn is New where the environment is another one than that of this process.
+func NewIn(o Options, getenv func(string) string) (*mcp.Server, error) {
 	s := &server{find: dockerhost.Options{Host: o.Host, Context: o.Context, TLS: o.TLS, CertPath: o.CertPath, Getenv: getenv}}
 	if err := s.find.Check(); err != nil {
 		return nil, fmt.Errorf("options of docker: %w", err)

@@ -6,7 +6,7 @@ import (
 )
 
 // NewEnv returns the server with another environment.
-func NewEnv(o Options, getenv func(string) string) (*mcp.Server, error) { return build(o, getenv) }
+func NewEnv(o Options, getenv func(string) string) (*mcp.Server, error) { return NewIn(o, getenv) }
 
 // CPU returns the share of a processor that two samples tell.
 func CPU(r *container.StatsResponse) float64 {

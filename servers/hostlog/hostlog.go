@@ -31,7 +31,7 @@ import (
 
 // Options are the settings of the server. The zero value is useful.
 type Options struct {
-	Paths    []string `json:"paths,omitempty" jsonschema:"directories and files that may be read, with everything below them; default: /var/log, and /run/log/journal on Linux or /Library/Logs on macOS"`
+	Paths    []string `json:"paths,omitempty" path:"yes" jsonschema:"directories and files that may be read, with everything below them; default: /var/log, and /run/log/journal on Linux or /Library/Logs on macOS"`
 	TimeZone string   `json:"time_zone,omitempty" jsonschema:"time zone of log lines that name none, and of answers, such as Europe/Berlin; default: that of this machine"`
 }
 

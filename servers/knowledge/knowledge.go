@@ -34,9 +34,9 @@ import (
 
 // Options are the settings of the server.
 type Options struct {
-	Roots     []string `json:"roots,omitempty" jsonschema:"folders of documents; nothing outside of them is read"`
-	Writable  string   `json:"writable,omitempty" jsonschema:"folder that kb_add_document writes to, which is searched like a root; default: none, and nothing can be added"`
-	IndexDir  string   `json:"index_dir,omitempty" jsonschema:"folder of the index; default: one in the user's cache folder; - keeps it in memory"`
+	Roots     []string `json:"roots,omitempty" path:"yes" jsonschema:"folders of documents; nothing outside of them is read"`
+	Writable  string   `json:"writable,omitempty" path:"yes" jsonschema:"folder that kb_add_document writes to, which is searched like a root; default: none, and nothing can be added"`
+	IndexDir  string   `json:"index_dir,omitempty" path:"yes" jsonschema:"folder of the index; default: one in the user's cache folder; - keeps it in memory"`
 	Exclude   []string `json:"exclude,omitempty" jsonschema:"patterns of names of files and folders that are left out, such as draft-*; names that begin with a dot are left out anyway"`
 	Types     []string `json:"types,omitempty" jsonschema:"endings of names that count as documents besides the usual ones, such as .log or .yaml"`
 	MaxFileMB int      `json:"max_file_mb,omitempty" jsonschema:"size in MiB beyond which a file is left out; default: 50"`
@@ -47,7 +47,7 @@ type Options struct {
 	RerankURL       string `json:"rerank_url,omitempty" jsonschema:"base URL of an endpoint with /rerank, as Jina, Cohere and vLLM have it; default: none"`
 	RerankModel     string `json:"rerank_model,omitempty" jsonschema:"model that the reranker is to use"`
 	RerankKey       string `json:"rerank_key,omitempty" jsonschema:"key of the reranker; better set as KNOWLEDGE_RERANK_KEY in the environment of the server"`
-	CAFile          string `json:"ca_file,omitempty" jsonschema:"file of PEM certificates to trust besides the system's, for these endpoints"`
+	CAFile          string `json:"ca_file,omitempty" path:"yes" jsonschema:"file of PEM certificates to trust besides the system's, for these endpoints"`
 }
 
 type server struct {
@@ -61,21 +61,24 @@ type server struct {
 
 // New returns the server. It fails where a folder is none, or an endpoint's URL cannot
 // be used. It reads no document before it is connected.
-func New(o Options) (*mcp.Server, error) {
-	s, err := newServer(o)
+func New(o Options) (*mcp.Server, error) { return NewIn(o, os.Getenv) }
+
+// NewIn is New where the environment is another one than that of this process.
+func NewIn(o Options, getenv func(string) string) (*mcp.Server, error) {
+	s, err := newServer(o, getenv)
 	if err != nil {
 		return nil, err
 	}
 	return s.mcp(), nil
 }
 
-func newServer(o Options) (*server, error) {
+func newServer(o Options, getenv func(string) string) (*server, error) {
 	s := &server{patience: 10 * time.Second}
-	err := setModel(&s.embedder, "embeddings_url", o.EmbeddingsURL, o.EmbeddingsModel, cmp.Or(o.EmbeddingsKey, os.Getenv("KNOWLEDGE_EMBEDDINGS_KEY")), o.CAFile)
+	err := setModel(&s.embedder, "embeddings_url", o.EmbeddingsURL, o.EmbeddingsModel, cmp.Or(o.EmbeddingsKey, getenv("KNOWLEDGE_EMBEDDINGS_KEY")), o.CAFile)
 	if err != nil {
 		return nil, err
 	}
-	if err = setModel(&s.reranker, "rerank_url", o.RerankURL, o.RerankModel, cmp.Or(o.RerankKey, os.Getenv("KNOWLEDGE_RERANK_KEY")), o.CAFile); err != nil {
+	if err = setModel(&s.reranker, "rerank_url", o.RerankURL, o.RerankModel, cmp.Or(o.RerankKey, getenv("KNOWLEDGE_RERANK_KEY")), o.CAFile); err != nil {
 		return nil, err
 	}
 	if o.MaxFileMB < 0 || o.MaxFileMB > 1024 {
@@ -95,7 +98,7 @@ func newServer(o Options) (*server, error) {
 		return s, nil // the tools say what to set
 	}
 	s.lib, err = library.New(library.Options{
-		Roots: roots, IndexDir: o.IndexDir, MaxFile: int64(o.MaxFileMB) << 20, Types: o.Types, Exclude: o.Exclude, Embedder: s.embedder, Getenv: os.Getenv,
+		Roots: roots, IndexDir: o.IndexDir, MaxFile: int64(o.MaxFileMB) << 20, Types: o.Types, Exclude: o.Exclude, Embedder: s.embedder, Getenv: getenv,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("options of knowledge: %w", err)

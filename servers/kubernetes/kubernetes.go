@@ -49,14 +49,18 @@ type server struct {
 // access is what calls may reach: the cluster, and the namespaces of it.
 type access struct {
 	o       Options
+	getenv  func(string) string
 	mu      sync.Mutex
 	cluster *kube.Client // nil until the first call
 }
 
 // New returns the server. It fails where an option cannot be used, and names it. The
 // kubeconfig file is read with the first call.
-func New(o Options) (*mcp.Server, error) {
-	s := &server{access: access{o: o}, now: time.Now}
+func New(o Options) (*mcp.Server, error) { return NewIn(o, os.Getenv) }
+
+// NewIn is New where the environment is another one than that of this process.
+func NewIn(o Options, getenv func(string) string) (*mcp.Server, error) {
+	s := &server{access: access{o: o, getenv: getenv}, now: time.Now}
 	if o.TimeoutSec == 0 {
 		o.TimeoutSec = 15
 	}
@@ -72,7 +76,7 @@ func New(o Options) (*mcp.Server, error) {
 	if o.Namespace != "" && (!kube.ValidName(o.Namespace) || len(o.Namespaces) > 0 && !slices.Contains(o.Namespaces, o.Namespace)) {
 		return nil, fmt.Errorf("option namespace: %q is no name of a namespace, or none of the option namespaces", o.Namespace)
 	}
-	if v := os.Getenv("K8S_ALLOW_CHANGES"); v != "" {
+	if v := getenv("K8S_ALLOW_CHANGES"); v != "" {
 		allow, err := strconv.ParseBool(strings.ToLower(v))
 		if err != nil {
 			return nil, errors.New("K8S_ALLOW_CHANGES: must be true or false")
@@ -134,7 +138,7 @@ func (a *access) client() (*kube.Client, error) {
 	if c != nil {
 		return c, nil
 	}
-	c, err := kube.Load(kube.Options{Files: a.o.Kubeconfig, Context: a.o.Context, AllowExec: a.o.AllowExec})
+	c, err := kube.Load(kube.Options{Files: a.o.Kubeconfig, Context: a.o.Context, AllowExec: a.o.AllowExec, Getenv: a.getenv})
 	if errors.Is(err, kube.ErrNone) {
 		return nil, errors.New("no cluster is configured. The operator sets the option kubeconfig of this server, or KUBECONFIG in its environment, or runs it in the cluster")
 	}

@@ -41,7 +41,7 @@ type Options struct {
 	Resolver    string   `json:"resolver,omitempty" jsonschema:"name server to ask in place of the system's: an address with or without a port, such as 1.1.1.1 or 10.0.0.53:5353, or tls://ADDRESS for DNS over TLS, or https://HOST/dns-query for DNS over HTTPS"`
 	WhoisServer string   `json:"whois_server,omitempty" jsonschema:"whois server to ask first, with or without a port; default: whois.iana.org"`
 	RDAPServer  string   `json:"rdap_server,omitempty" jsonschema:"URL below which the RDAP bootstrap files of IANA are found (dns.json, ipv4.json, ipv6.json, asn.json); default: https://data.iana.org/rdap"`
-	CAFile      string   `json:"ca_file,omitempty" jsonschema:"file of PEM certificates to trust besides the system's, for the certificates of internal hosts"`
+	CAFile      string   `json:"ca_file,omitempty" path:"yes" jsonschema:"file of PEM certificates to trust besides the system's, for the certificates of internal hosts"`
 }
 
 type server struct {

@@ -22,27 +22,29 @@ var errNotConfigured = errors.New("no Prometheus is configured. The operator set
 	"such as http://127.0.0.1:9090 (and a login where it wants one: username and password, token, client_cert). " +
 	"Until then use the tools that look at the machine itself, such as get_local_system_overview")
 
-// environment returns the value of a variable of the server's process, which is
-// started with what the configuration gives it and no more.
-func environment(name string) string {
-	return os.Getenv(name)
+// settings are the options, and the environment that completes them: what the
+// configuration gives to the server's process, and no more.
+type settings struct {
+	Options
+
+	getenv func(string) string
 }
 
 // or returns the option where it is given, else the variable.
-func or(option, variable string) string {
+func (o settings) or(option, variable string) string {
 	if option != "" {
 		return option
 	}
-	return strings.TrimSpace(environment(variable))
+	return strings.TrimSpace(o.getenv(variable))
 }
 
-func newServer(o Options) (*server, error) {
+func newServer(o settings) (*server, error) {
 	s := &server{noImage: o.NoImage, now: time.Now}
 	var err error
 	if s.timeout, err = timeout(o); err != nil {
 		return nil, err
 	}
-	address := or(o.URL, "PROMETHEUS_URL")
+	address := o.or(o.URL, "PROMETHEUS_URL")
 	if address == "" {
 		return s, nil
 	}
@@ -65,11 +67,11 @@ func newServer(o Options) (*server, error) {
 	return s, nil
 }
 
-func timeout(o Options) (time.Duration, error) {
+func timeout(o settings) (time.Duration, error) {
 	n := o.TimeoutSec
 	if n == 0 {
 		n = 8
-		if v := environment("PROMETHEUS_REQUEST_TIMEOUT"); v != "" {
+		if v := o.getenv("PROMETHEUS_REQUEST_TIMEOUT"); v != "" {
 			var err error
 			if n, err = strconv.ParseFloat(v, 64); err != nil {
 				return 0, errors.New("PROMETHEUS_REQUEST_TIMEOUT: not a number of seconds")
@@ -106,8 +108,8 @@ func baseURL(s string) (*url.URL, error) {
 
 // login sets how the client names itself, from options, the environment and the
 // address.
-func (c *client) login(o Options) error {
-	user, password, token := or(o.Username, "PROMETHEUS_USERNAME"), or(o.Password, "PROMETHEUS_PASSWORD"), or(o.Token, "PROMETHEUS_TOKEN")
+func (c *client) login(o settings) error {
+	user, password, token := o.or(o.Username, "PROMETHEUS_USERNAME"), o.or(o.Password, "PROMETHEUS_PASSWORD"), o.or(o.Token, "PROMETHEUS_TOKEN")
 	if in := c.base.User; in != nil {
 		if user == "" {
 			user = in.Username()
@@ -146,9 +148,9 @@ func (c *client) login(o Options) error {
 }
 
 // headers sets the tenant and what more headers the operator wants.
-func (c *client) headers(o Options) error {
+func (c *client) headers(o settings) error {
 	list := slices.Clone(o.Headers)
-	if v := environment("PROMETHEUS_CUSTOM_HEADERS"); v != "" {
+	if v := o.getenv("PROMETHEUS_CUSTOM_HEADERS"); v != "" {
 		var m map[string]string
 		if json.Unmarshal([]byte(v), &m) != nil {
 			return errors.New(`PROMETHEUS_CUSTOM_HEADERS: not a JSON object of texts, such as {"X-Team": "sre"}`)
@@ -171,7 +173,7 @@ func (c *client) headers(o Options) error {
 			c.hide(value, value[strings.LastIndexByte(value, ' ')+1:])
 		}
 	}
-	if id := or(o.OrgID, "ORG_ID"); id != "" {
+	if id := o.or(o.OrgID, "ORG_ID"); id != "" {
 		if !httpguts.ValidHeaderFieldValue(id) {
 			return errors.New("option org_id: not fit for a header")
 		}
@@ -190,10 +192,10 @@ func sensitive(name string) bool {
 	return true
 }
 
-func tlsConfig(o Options) (*tls.Config, error) {
+func tlsConfig(o settings) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	config.InsecureSkipVerify = o.InsecureSkipVerify
-	if v := environment("PROMETHEUS_URL_SSL_VERIFY"); v != "" {
+	if v := o.getenv("PROMETHEUS_URL_SSL_VERIFY"); v != "" {
 		verify, err := strconv.ParseBool(strings.ToLower(v))
 		if err != nil {
 			return nil, errors.New("PROMETHEUS_URL_SSL_VERIFY: must be true or false")
@@ -212,7 +214,7 @@ func tlsConfig(o Options) (*tls.Config, error) {
 			return nil, errors.New("option ca_file: the file holds no PEM certificate")
 		}
 	}
-	cert, key := or(o.ClientCert, "PROMETHEUS_CLIENT_CERT"), or(o.ClientKey, "PROMETHEUS_CLIENT_KEY")
+	cert, key := o.or(o.ClientCert, "PROMETHEUS_CLIENT_CERT"), o.or(o.ClientKey, "PROMETHEUS_CLIENT_KEY")
 	if (cert == "") != (key == "") {
 		return nil, errors.New("options client_cert and client_key: one is of no use without the other")
 	}

@@ -16,6 +16,7 @@ package prometheus
 
 import (
 	"context"
+	"os"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -31,12 +32,12 @@ type Options struct {
 	Username           string   `json:"username,omitempty" jsonschema:"user for basic authentication; default: $PROMETHEUS_USERNAME"`
 	Password           string   `json:"password,omitempty" jsonschema:"password for basic authentication; better in the environment as PROMETHEUS_PASSWORD, where no list of processes shows it"`
 	Token              string   `json:"token,omitempty" jsonschema:"bearer token, in place of user and password; better in the environment as PROMETHEUS_TOKEN"`
-	TokenFile          string   `json:"token_file,omitempty" jsonschema:"file with the bearer token, read anew for each request"`
+	TokenFile          string   `json:"token_file,omitempty" path:"yes" jsonschema:"file with the bearer token, read anew for each request"`
 	OrgID              string   `json:"org_id,omitempty" jsonschema:"tenant of Mimir, Cortex or Thanos, sent as X-Scope-OrgID; default: $ORG_ID"`
 	Headers            []string `json:"headers,omitempty" jsonschema:"more request headers, each as Name: value; also $PROMETHEUS_CUSTOM_HEADERS, a JSON object"`
-	CAFile             string   `json:"ca_file,omitempty" jsonschema:"file of PEM certificates to trust besides the system's"`
-	ClientCert         string   `json:"client_cert,omitempty" jsonschema:"file of the client's PEM certificate; default: $PROMETHEUS_CLIENT_CERT"`
-	ClientKey          string   `json:"client_key,omitempty" jsonschema:"file of the key of client_cert; default: $PROMETHEUS_CLIENT_KEY"`
+	CAFile             string   `json:"ca_file,omitempty" path:"yes" jsonschema:"file of PEM certificates to trust besides the system's"`
+	ClientCert         string   `json:"client_cert,omitempty" path:"yes" jsonschema:"file of the client's PEM certificate; default: $PROMETHEUS_CLIENT_CERT"`
+	ClientKey          string   `json:"client_key,omitempty" path:"yes" jsonschema:"file of the key of client_cert; default: $PROMETHEUS_CLIENT_KEY"`
 	InsecureSkipVerify bool     `json:"insecure_skip_verify,omitempty" jsonschema:"do not check the certificate of the server; also $PROMETHEUS_URL_SSL_VERIFY=false"`
 	TimeoutSec         float64  `json:"timeout_sec,omitempty" jsonschema:"seconds for one call of a tool, 1 to 120; default: $PROMETHEUS_REQUEST_TIMEOUT, else 8"`
 	NoImage            bool     `json:"no_image,omitempty" jsonschema:"answer range queries without the picture, for clients that do not show any"`
@@ -50,8 +51,11 @@ type server struct {
 }
 
 // New returns the server. It fails where an option cannot be used, and names it.
-func New(o Options) (*mcp.Server, error) {
-	s, err := newServer(o)
+func New(o Options) (*mcp.Server, error) { return NewIn(o, os.Getenv) }
+
+// NewIn is New where the environment is another one than that of this process.
+func NewIn(o Options, getenv func(string) string) (*mcp.Server, error) {
+	s, err := newServer(settings{o, getenv})
 	if err != nil {
 		return nil, err
 	}

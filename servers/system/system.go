@@ -32,7 +32,7 @@ const sample = time.Second
 
 // Options are the settings of the server. The zero value is useful.
 type Options struct {
-	ScanRoots []string `json:"scan_roots,omitempty" jsonschema:"directories that scan_dir_usage and find_large_files may look into; default: every directory that this process can read"`
+	ScanRoots []string `json:"scan_roots,omitempty" path:"yes" jsonschema:"directories that scan_dir_usage and find_large_files may look into; default: every directory that this process can read"`
 }
 
 type server struct {

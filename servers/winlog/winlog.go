@@ -44,7 +44,7 @@ const limit = 20 * time.Second
 
 // Options are the settings of the server. The zero value is useful on Windows.
 type Options struct {
-	Dir string `json:"dir,omitempty" jsonschema:"folder of .evtx files to read, with the folders in it, or one such file; also from WINLOG_DIR in the environment; default: on Windows the logs of the running system, elsewhere none"`
+	Dir string `json:"dir,omitempty" path:"yes" jsonschema:"folder of .evtx files to read, with the folders in it, or one such file; also from WINLOG_DIR in the environment; default: on Windows the logs of the running system, elsewhere none"`
 }
 
 // A source is where events come from.
@@ -90,9 +90,10 @@ type server struct {
 
 // New returns the server. It fails where the option dir names nothing that can be
 // read.
-func New(o Options) (*mcp.Server, error) { return build(o, os.Getenv) }
+func New(o Options) (*mcp.Server, error) { return NewIn(o, os.Getenv) }
 
-func build(o Options, getenv func(string) string) (*mcp.Server, error) {
+// NewIn is New where the environment is another one than that of this process.
+func NewIn(o Options, getenv func(string) string) (*mcp.Server, error) {
 	dir := cmp.Or(o.Dir, getenv("WINLOG_DIR"))
 	s := &server{now: time.Now}
 	if dir != "" {

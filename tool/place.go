@@ -1,0 +1,13 @@
+package tool
+
+// A Place is where a bundled server is built for: by the gateway to list its tools, and
+// by the process that runs it, which must come to the same. The zero value is this
+// process.
+type Place struct {
+	// Dir is the folder that relative paths among the options start from; "" is the
+	// working folder.
+	Dir string
+	// Getenv returns a variable of the environment that the server has when it runs;
+	// nil: of this process.
+	Getenv func(name string) string
+}
