@@ -137,6 +137,7 @@ func (c *Client) Ask(ctx context.Context, r Request) (Answer, error) {
 	for blank := 0; ; blank++ {
 		a, err := ask(ctx, r)
 		c.Prices.set(&a.Usage)
+		note(ctx, a.Usage)
 		spent.Add(a.Usage)
 		a.Usage = spent
 		if err != nil {

@@ -63,6 +63,7 @@ func (c *Client) Transcribe(ctx context.Context, r Recording) (Transcript, error
 		return nil
 	}})
 	c.Prices.set(&out.Usage)
+	note(ctx, out.Usage)
 	return out, err
 }
 
