@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/tenon-mcp/tenon/internal/browser"
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/definitions"
 	"github.com/tenon-mcp/tenon/internal/upstream"
@@ -216,6 +217,8 @@ func (k maker) source(m *member) definitions.Source {
 	switch {
 	case s.Bundled != "":
 		return definitions.Source{Kind: "bundled", Run: s.Bundled, Version: version()}
+	case s.Care.Browser != nil && s.Command == "":
+		out = definitions.Command(k.cfg.Dir, "npx", []string{"-y", browser.Package})
 	case s.Command != "":
 		out = definitions.Command(k.cfg.Dir, s.Command, s.Args)
 	default:

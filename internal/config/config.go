@@ -59,6 +59,8 @@ type Source struct {
 	Env []string
 	// Bundled are the names that `bundled:` may give; nil leaves them unchecked.
 	Bundled []string
+	// Aliases are other names that it may give, each with the one that it stands for.
+	Aliases map[string]string
 	// Rules are the names of the content rules that hold unless `content_rules:`
 	// says otherwise; nil leaves them unchecked.
 	Rules []string

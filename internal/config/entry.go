@@ -23,6 +23,7 @@ type entry struct {
 	places   map[string]*source.Node // of keys that later checks point at
 	file     string                  // of a one-tool file: its name without ending
 	double   bool                    // its name is taken
+	aliases  map[string]string       // of bundled servers
 }
 
 const (
@@ -42,7 +43,7 @@ var transports = map[string]string{
 func (l *loader) newEntry(key, n *source.Node, dir string, strict bool) (*entry, *object) {
 	_, server := defaults()
 	server.Name = key.Text
-	e := &entry{server: server, key: key, root: n, dir: dir, strict: strict, places: make(map[string]*source.Node)}
+	e := &entry{server: server, key: key, root: n, dir: dir, strict: strict, places: make(map[string]*source.Node), aliases: l.aliases}
 	e.where()
 	return e, newObject(n, l.expander(e), &e.mistakes)
 }
@@ -69,6 +70,7 @@ func (e *entry) what(o *object) {
 	o.text("bundled", &e.server.Bundled)
 	o.text("command", &e.server.Command)
 	e.options(o)
+	e.browser(o)
 	o.boolean("in_process", &e.server.InProcess)
 	var transport string
 	o.enum("transport", transports, []string{"auto", "stdio", "streamable-http", "sse"}, &transport)
@@ -134,6 +136,9 @@ func (e *entry) check(bundled []string) {
 	if hint := wrongName(s.Name); hint != "" {
 		e.mistakes = append(e.mistakes, e.key.Mistake(fmt.Sprintf("server name %q is not allowed", clip(s.Name)), hint))
 	}
+	if name, ok := e.aliases[s.Bundled]; ok {
+		s.Bundled = name
+	}
 	e.checkKind(bundled)
 	e.checkKeys()
 	e.checkTransport()
@@ -152,8 +157,9 @@ func (e *entry) check(bundled []string) {
 // checkKind wants exactly one of bundled, command and url.
 func (e *entry) checkKind(bundled []string) {
 	var given []string
-	for _, key := range []string{"bundled", "command", "tool_command", "url"} {
-		if e.places[key] != nil {
+	for _, key := range []string{"bundled", "browser", "command", "tool_command", "url"} {
+		// A browser may be that of a server which is installed already.
+		if e.places[key] != nil && (key != "command" || e.server.Care.Browser == nil) {
 			given = append(given, key)
 		}
 	}
@@ -166,6 +172,7 @@ func (e *entry) checkKind(bundled []string) {
 			}
 		}
 		e.fail(last, strings.Join(given, " and ")+" exclude each other", "a server is one of them")
+	case e.server.Care.Browser != nil && len(given) == 0: // browser: with nothing behind it
 	case len(given) == 0 && e.misspelled():
 	case len(given) == 0:
 		e.mistakes = append(e.mistakes, e.key.Mistake(
@@ -196,16 +203,16 @@ var belongs = []struct {
 	key   string
 	kinds []string
 }{
-	{"args", []string{"command"}},
-	{"env", []string{"command", "bundled"}},
-	{"cwd", []string{"command", "bundled"}},
+	{"args", []string{"command", "browser"}},
+	{"env", []string{"command", "bundled", "browser"}},
+	{"cwd", []string{"command", "bundled", "browser"}},
 	{"headers", []string{"url"}},
 	{"auth", []string{"url"}},
 	{"options", []string{"bundled"}},
 	{"in_process", []string{"bundled"}},
-	{"install_timeout", []string{"command"}},
-	{"limits", []string{"command", "bundled"}},
-	{"confine", []string{"command", "bundled"}},
+	{"install_timeout", []string{"command", "browser"}},
+	{"limits", []string{"command", "bundled", "browser"}},
+	{"confine", []string{"command", "bundled", "browser"}},
 }
 
 // checkKeys refuses keys that would do nothing.

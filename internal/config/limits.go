@@ -18,6 +18,7 @@ type Care struct {
 	Limits         Limits
 	Confine        *Confine // nil confines nothing
 	Login          *Login   // at a server of a URL; nil is as the server asks
+	Browser        *Browser // the server is that of Playwright; nil is any other one
 }
 
 // Limits bound what a child may use. 0 is no limit.
@@ -136,10 +137,11 @@ type shownCare struct {
 	Limits         map[string]any `json:"limits,omitempty"`
 	Confine        map[string]any `json:"confine,omitempty"`
 	Login          map[string]any `json:"auth,omitempty"`
+	Browser        map[string]any `json:"browser,omitempty"`
 }
 
 func (c Care) shown() shownCare {
-	out := shownCare{MaxSessions: c.MaxSessions, Limits: make(map[string]any), Login: c.Login.shown()}
+	out := shownCare{MaxSessions: c.MaxSessions, Limits: make(map[string]any), Login: c.Login.shown(), Browser: c.Browser.shown()}
 	if c.InstallTimeout > 0 {
 		out.InstallTimeout = short(c.InstallTimeout)
 	}

@@ -30,6 +30,7 @@ func newLoader(src Source) *loader {
 	l := &loader{
 		files:        files{env: environ(src.Env), secrets: make(map[string]bool), noted: make(map[string]bool)},
 		bundled:      src.Bundled,
+		aliases:      src.Aliases,
 		builtInRules: src.Rules, checkAddress: src.CheckAddress,
 		checkParameter: src.CheckParameter, checkReadOnlyFor: src.CheckReadOnlyFor,
 		skillReader: skillReader{loadSkills: src.LoadSkills},
@@ -49,6 +50,7 @@ type loader struct {
 	skillReader
 
 	bundled      []string
+	aliases      map[string]string
 	builtInRules []string
 	checkAddress func(string) error
 

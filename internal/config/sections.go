@@ -111,6 +111,7 @@ func (s sections) entry(key, n *source.Node) *entry {
 	e.life(o)
 	o.refuse()
 	e.check(s.bundled)
+	s.withoutCode(e)
 	return e
 }
 

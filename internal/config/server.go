@@ -55,10 +55,12 @@ type Server struct {
 	hidden []string
 }
 
-// Kind returns how the entry says to reach the server: "bundled", "command" or
-// "url", or "" for a broken one that says nothing.
+// Kind returns how the entry says to reach the server: "bundled", "browser",
+// "command" or "url", or "" for a broken one that says nothing.
 func (s Server) Kind() string {
 	switch {
+	case s.Care.Browser != nil:
+		return "browser"
 	case s.Bundled != "":
 		return "bundled"
 	case s.Command != "":
