@@ -3,6 +3,7 @@ package scrape
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"mime"
 	"net/http"
 	"net/url"
@@ -36,7 +37,7 @@ func (c *Chain) direct() way {
 func siteMiss(resp *egress.Response) error {
 	switch s := resp.Status; {
 	case s == http.StatusNotFound || s == http.StatusGone:
-		return miss(false, "the site has no such page (status %d)", s)
+		return &missed{reason: fmt.Sprintf("the site has no such page (status %d)", s), gone: true}
 	case s == http.StatusTooManyRequests:
 		return miss(true, "the site was asked too often (status 429)")
 	case Challenge(string(resp.Body[:min(len(resp.Body), 6000)])):

@@ -194,8 +194,8 @@ func TestNothing(t *testing.T) {
 			t.Errorf("%q is not in %v", want, err)
 		}
 	}
-	if n := len(w.serper.Calls()); n != 3 {
-		t.Errorf("the scraper was asked %d times", n)
+	if n := len(w.serper.Calls()); n != 1 {
+		t.Errorf("the scraper was asked %d times for a page that is not there", n)
 	}
 	if n := len(w.jina.Calls()); n != 1 {
 		t.Errorf("the reader was asked %d times", n)
@@ -214,12 +214,15 @@ func TestOneDeadline(t *testing.T) {
 		t.Errorf("%v after %s", err, took)
 	}
 	w = newWorld(t, func(o *scrape.Options) { o.Waits = []time.Duration{time.Hour} })
-	w.serper.Fail(doubles.Fault{Status: 500})
+	for _, d := range []*doubles.Double{w.jina, w.serper, w.firecrawl} {
+		d.Fail(doubles.Fault{Status: 500})
+	}
 	start = time.Now()
-	if _, err := w.fetch(t, "http://harbour.example/nothing"); err == nil || time.Since(start) > 5*time.Second {
+	if _, err := w.fetch(t, "http://harbour.example/private/plans"); err == nil || time.Since(start) > 5*time.Second {
 		t.Errorf("a wait beyond the deadline: %v after %s", err, time.Since(start))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	w.jina.Heal()
 	w.jina.Fail(doubles.Fault{Slow: time.Minute})
 	stop := time.AfterFunc(50*time.Millisecond, cancel)
 	defer stop.Stop()
