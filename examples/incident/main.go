@@ -1,4 +1,4 @@
-// Incident is an agent without a model: it finds out why something does not work, with
+// Command incident is an agent without a model: it finds out why something does not work, with
 // the tools of a gateway, and says what it found.
 //
 //	tenon serve --config examples/incident/tenon.yaml &

@@ -1,4 +1,4 @@
-// Orders is the service of the incident: it writes an order to its disk every moment,
+// Command orders is the service of the incident: it writes an order to its disk every moment,
 // and ends when it cannot.
 package main
 
