@@ -96,6 +96,8 @@ type Bundled struct {
 	// New makes the server; options are those of its entry as JSON, or nil. It is
 	// called to list the tools, and again by the process that runs the server.
 	New func(options json.RawMessage, at tool.Place) (*mcp.Server, error)
+	// Aliases are other names that a configuration may give it.
+	Aliases []string
 	// Meta is what is declared of its tools, by name.
 	Meta map[string]tool.Meta
 }
@@ -211,8 +213,12 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 func (o *Options) load() (*config.Config, error) {
 	names := make([]string, 0, len(o.Bundled))
 	keyless := []string{}
+	aliases := map[string]string{}
 	for _, b := range o.Bundled {
 		names = append(names, b.Name)
+		for _, alias := range b.Aliases {
+			aliases[alias] = b.Name
+		}
 		if b.Keyless {
 			keyless = append(keyless, b.Name)
 		}
@@ -223,7 +229,7 @@ func (o *Options) load() (*config.Config, error) {
 		return cfg, nil
 	}
 	return config.Load(checks(config.Source{
-		Path: o.Config, Env: o.Env, Bundled: names, Rules: builtInRules(), CheckAddress: rules.CheckAddress,
+		Path: o.Config, Env: o.Env, Bundled: names, Aliases: aliases, Rules: builtInRules(), CheckAddress: rules.CheckAddress,
 	}))
 }
 

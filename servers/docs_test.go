@@ -34,7 +34,11 @@ func TestDocs(t *testing.T) {
 	}
 	for _, s := range servers.All() {
 		tools := toolTable(t, s)
-		fmt.Fprintf(&page, "\n## %s\n\n%s\n\n%s\n%s", s.Name, s.Summary, optionTable(t, s), tools)
+		also := ""
+		if list := servers.Aliases(s.Name); len(list) > 0 {
+			also = "\n\nConfigurations may also call it `" + strings.Join(list, "`, `") + "`."
+		}
+		fmt.Fprintf(&page, "\n## %s\n\n%s%s\n\n%s\n%s", s.Name, s.Summary, also, optionTable(t, s), tools)
 		readme := filepath.Join(s.Name, "README.md")
 		golden(t, readme, replaceTools(t, readme, tools))
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/tenon-mcp/tenon/servers/network"
 	"github.com/tenon-mcp/tenon/servers/prometheus"
 	"github.com/tenon-mcp/tenon/servers/reading"
+	"github.com/tenon-mcp/tenon/servers/searching"
 	"github.com/tenon-mcp/tenon/servers/system"
 	planner "github.com/tenon-mcp/tenon/servers/task_planner"
 	clock "github.com/tenon-mcp/tenon/servers/time"
@@ -102,6 +103,10 @@ func All() []Server {
 			Name: "reading", Port: 8018, Keyless: true, Meta: reading.Meta(),
 			Summary: "Files and pages of any kind as Markdown, from the web or from folders that are opened.",
 		}, reading.New),
+		bundleIn(Server{
+			Name: "searching", Port: 8016, Meta: searching.Meta(),
+			Summary: "Searches of the web, Wikipedia in any language, archived pages, and the reading of what was found.",
+		}, searching.NewIn),
 		bundle(Server{
 			Name: "task_planner", Port: 8022, Keyless: true, Meta: planner.Meta(),
 			Summary: "The plan of a task: what is to be done and what is done, kept while a model works.",
@@ -109,8 +114,12 @@ func All() []Server {
 	}
 }
 
-// Find returns the bundled server of that name.
+// Find returns the bundled server of that name, or that is also called so: see
+// [Aliases].
 func Find(name string) (Server, bool) {
+	if other, ok := aliases[name]; ok {
+		name = other
+	}
 	for _, s := range All() {
 		if s.Name == name {
 			return s, true

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -53,9 +54,15 @@ func connectTo(t testing.TB, srv *mcp.Server) *mcp.ClientSession {
 	return cs
 }
 
+// whole are options with which a server lists every tool that it has, where some are
+// listed with a key only.
+var whole = map[string]string{
+	"searching": `{"tavily_api_key": "not-a-real-key-000", "tencentcloud_secret_id": "not-a-real-id-000", "tencentcloud_secret_key": "not-a-real-key-000"}`,
+}
+
 func listTools(t testing.TB, s servers.Server) []*mcp.Tool {
 	t.Helper()
-	list, err := connect(t, s, "").ListTools(t.Context(), nil)
+	list, err := connect(t, s, whole[s.Name]).ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,6 +88,16 @@ func TestListIsWellFormed(t *testing.T) {
 		if found, ok := servers.Find(s.Name); !ok || found.Port != s.Port {
 			t.Errorf("Find(%q) = %v, %v", s.Name, found.Port, ok)
 		}
+	}
+	for _, s := range servers.All() {
+		for _, alias := range servers.Aliases(s.Name) {
+			if found, ok := servers.Find(alias); !ok || found.Name != s.Name || names[alias] {
+				t.Errorf("Find(%q) = %q, %v", alias, found.Name, ok)
+			}
+		}
+	}
+	if got := servers.Aliases("searching"); !slices.Contains(got, "tool-searching") || !slices.Contains(got, "tool-sogou-search") {
+		t.Errorf("searching is also called %v", got)
 	}
 	if _, ok := servers.Find("nothing"); ok {
 		t.Error("Find found a server that is not there")

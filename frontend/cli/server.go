@@ -58,7 +58,7 @@ func serverCommand(a *app) *cobra.Command {
 	for _, s := range all {
 		// The flags of a server come from the schema of its options, which takes
 		// time to make: only the one that is meant gets them.
-		cmd.AddCommand(oneServer(a, s, slices.Contains(a.Args, s.Name)))
+		cmd.AddCommand(oneServer(a, s, slices.ContainsFunc(append(servers.Aliases(s.Name), s.Name), func(name string) bool { return slices.Contains(a.Args, name) })))
 	}
 	return cmd
 }
@@ -90,8 +90,9 @@ func oneServer(a *app, s servers.Server, meant bool) *cobra.Command {
 	var flags []serverFlag
 	usual := "127.0.0.1:" + strconv.Itoa(s.Port)
 	cmd := &cobra.Command{
-		Use:   s.Name,
-		Short: s.Summary,
+		Use:     s.Name,
+		Aliases: servers.Aliases(s.Name),
+		Short:   s.Summary,
 		Args: func(cmd *cobra.Command, args []string) error {
 			// --http takes its address after a space too, which a flag with a usual
 			// value does not by itself.

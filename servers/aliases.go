@@ -1,0 +1,34 @@
+package servers
+
+import (
+	"maps"
+	"slices"
+)
+
+// aliases are other names under which bundled servers are found: those that a
+// configuration of MiroFlow or MiroThinker calls servers with the same tools.
+var aliases = map[string]string{
+	"tool-searching":            "searching",
+	"tool-searching-serper":     "searching",
+	"tool-searching-tavily":     "searching",
+	"tool-google-search":        "searching",
+	"tool-sogou-search":         "searching",
+	"tool-serper-search":        "searching",
+	"tool-serper-sogou-search":  "searching",
+	"search_and_scrape_webpage": "searching",
+
+	"tool-reading":    "reading",
+	"tool-reader":     "reading",
+	"tool-markitdown": "reading",
+}
+
+// Aliases returns the other names of a bundled server, in order.
+func Aliases(name string) []string {
+	var list []string
+	for _, alias := range slices.Sorted(maps.Keys(aliases)) {
+		if aliases[alias] == name {
+			list = append(list, alias)
+		}
+	}
+	return list
+}
