@@ -88,7 +88,8 @@ func TestText(t *testing.T) {
 	}{
 		{"a.txt", "one  \r\n\r\n\r\n\r\n\r\ntwo", "text", []string{"one\n\n\ntwo"}, nil},
 		{"", "plain words", "text", []string{"plain words"}, nil},
-		{"a.md", "# Head\n\ntext `x`\n\n```\n# no head\n```\n", "markdown", []string{"# Head\n\n", "```\n# no head\n```"}, nil},
+		{"a.md", "# Head\n\ntext `x`\n\n```\n# no head\n```\n", "markdown", []string{"# Head\n\ntext `x`\n\n```\n# no head\n```"}, []string{"\n\n\n"}},
+		{"b.md", "# On C#\n## Closed ##\n- a\n- b\n", "markdown", []string{"# On C#\n## Closed\n- a\n- b"}, nil},
 		{"a.csv", "name,note\nada,\"x, y\"\nbo,\"two\nlines | bar\"\n", "csv", []string{"| name | note |\n| --- | --- |\n| ada | x, y |", `| bo | two<br>lines \| bar |`}, nil},
 		{"a.csv", "a;b;c\n1,5;2;3\n", "csv", []string{"| a | b | c |", "| 1,5 | 2 | 3 |"}, nil},
 		{"a.tsv", "a\tb\n1\t2,3\n", "csv", []string{"| 1 | 2,3 |"}, nil},

@@ -173,11 +173,21 @@ func (o *Out) Heading(level int, text string) {
 		return
 	}
 	o.gap()
+	o.heading(level, text)
+	o.gap()
+}
+
+// HeadingLine writes a heading as a line of Markdown that has its own empty lines.
+func (o *Out) HeadingLine(level int, text string) {
+	o.heading(level, Line(text))
+	o.Raw("\n")
+}
+
+func (o *Out) heading(level int, text string) {
 	if len(o.Report.Outline) < maxOutline {
 		o.Report.Outline = append(o.Report.Outline, Heading{min(level+o.shift, 6), Clip(text, 200), o.sink.chars})
 	}
 	o.Raw(strings.Repeat("#", min(level+o.shift, 6)) + " " + text)
-	o.gap()
 }
 
 // Block writes Markdown on lines of its own.

@@ -212,7 +212,7 @@ func Markdown(_ context.Context, src draft.Source, out *draft.Out) error {
 		}
 		level := len(text) - len(strings.TrimLeft(text, "#"))
 		if !fenced && level > 0 && level <= 6 && len(text) > level && text[level] == ' ' && len(line) < 1000 {
-			out.Heading(level, strings.TrimRight(text[level:], "# "))
+			out.HeadingLine(level, unclosed(text[level:]))
 		} else if text != "" || len(line) > 0 {
 			out.Raw(text + "\n")
 		}
@@ -226,6 +226,16 @@ func Markdown(_ context.Context, src draft.Source, out *draft.Out) error {
 			return err
 		}
 	}
+}
+
+// unclosed returns the text of a heading without the marks that may close it, which
+// stand behind a space.
+func unclosed(s string) string {
+	s = strings.TrimSpace(s)
+	if bare := strings.TrimRight(s, "#"); bare == "" || strings.HasSuffix(bare, " ") {
+		return strings.TrimSpace(bare)
+	}
+	return s
 }
 
 // Language returns the language of source code by the name of its file, or "".

@@ -164,7 +164,11 @@ func atx(line string) (level int, title string) {
 	if level == 0 || level > 6 || len(s) > level && s[level] != ' ' && s[level] != '\t' {
 		return 0, ""
 	}
-	return level, strings.TrimSpace(strings.TrimRight(strings.TrimSpace(s[level:]), "#"))
+	title = strings.TrimSpace(s[level:])
+	if bare := strings.TrimRight(title, "#"); bare == "" || strings.HasSuffix(bare, " ") {
+		title = strings.TrimSpace(bare) // without the marks that close it
+	}
+	return level, title
 }
 
 // setext returns the level of a heading that is underlined.

@@ -92,6 +92,14 @@ func TestNoCutWhereNoneMayBe(t *testing.T) {
 	}
 }
 
+func TestHeadings(t *testing.T) {
+	for line, want := range map[string]string{"# On C#": "On C#", "## Closed ##": "Closed", "#": "", "#hashtag": "", "####### seven": "", "    # code": ""} {
+		if got := chunk.Sections(line+"\ntext\n", 2400)[0].Path; got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+}
+
 func TestPassages(t *testing.T) {
 	text := strings.Repeat("A sentence of about forty characters. ", 40)
 	got := chunk.Passages(text, 300, 50)
