@@ -9,16 +9,17 @@ import (
 	"github.com/tenon-mcp/tenon/tool"
 )
 
-// browser returns how the Playwright server of an entry is started. Which browser it
+// browser returns how the Playwright server of an entry is started, and what is
+// declared of its tools. Which browser it
 // takes is found out when the pool is made, and not while the configuration is read:
 // that is the same on every machine.
-func (k maker) browser(s *config.Server) (*proc.Command, error) {
+func (k maker) browser(s *config.Server) (*proc.Command, map[string]tool.Meta, error) {
 	b := s.Care.Browser
 	c, err := browser.Options{
 		Executable: b.Executable, Headless: b.Headless, Sandbox: b.Sandbox, Output: b.Output,
 	}.Command(func(name string) string { return variable(k.o.Env, name) })
 	if err != nil {
-		return nil, noBrowser(err)
+		return nil, nil, noBrowser(err)
 	}
 	if s.Command != "" { // the server is installed already
 		c.Path, c.Args = s.Command, c.Args[2:]
@@ -30,7 +31,8 @@ func (k maker) browser(s *config.Server) (*proc.Command, error) {
 		}
 		env[name] = value
 	}
-	return &proc.Command{Path: c.Path, Args: append(c.Args, s.Args...), Dir: s.Cwd, Env: proc.Environ(k.o.Env, env)}, nil
+	cmd := &proc.Command{Path: c.Path, Args: append(c.Args, s.Args...), Dir: s.Cwd, Env: proc.Environ(k.o.Env, env)}
+	return cmd, browser.Meta(), nil
 }
 
 // noBrowser says what the operator can do where a browser cannot be had.
