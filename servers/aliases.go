@@ -20,6 +20,11 @@ var aliases = map[string]string{
 	"tool-reading":    "reading",
 	"tool-reader":     "reading",
 	"tool-markitdown": "reading",
+
+	"tool-image-video":    "vision",
+	"tool-image-video-os": "vision",
+	"tool-vqa":            "vision",
+	"tool-vqa-os":         "vision",
 }
 
 // Aliases returns the other names of a bundled server, in order.

@@ -31,6 +31,7 @@ import (
 	"github.com/tenon-mcp/tenon/servers/system"
 	planner "github.com/tenon-mcp/tenon/servers/task_planner"
 	clock "github.com/tenon-mcp/tenon/servers/time"
+	"github.com/tenon-mcp/tenon/servers/vision"
 	"github.com/tenon-mcp/tenon/servers/websearch"
 	"github.com/tenon-mcp/tenon/servers/winlog"
 	"github.com/tenon-mcp/tenon/tool"
@@ -111,6 +112,10 @@ func All() []Server {
 			Name: "task_planner", Port: 8022, Keyless: true, Meta: planner.Meta(),
 			Summary: "The plan of a task: what is to be done and what is done, kept while a model works.",
 		}, planner.New),
+		bundleIn(Server{
+			Name: "vision", Port: 8019, Meta: vision.Meta(),
+			Summary: "Questions about images and videos, answered by a model of your choice that looks at them.",
+		}, vision.NewIn),
 	}
 }
 

@@ -31,7 +31,7 @@ type Common struct {
 	MaxTokensParam string   `json:"max_tokens_param,omitempty" jsonschema:"field that bounds an answer at endpoints like OpenAI's: max_tokens or max_completion_tokens; default: the latter at OpenAI itself, else the former"`
 	Prices         []string `json:"prices,omitempty" jsonschema:"what models cost, as MODEL=INPUT/OUTPUT for a million tokens, such as gpt-4o=2.5/10, or MODEL=PRICE/min for a minute of sound; each answer then tells its cost"`
 	Proxy          string   `json:"proxy,omitempty" jsonschema:"proxy for all requests, such as http://proxy.example:3128; none is for none; default: that of the environment"`
-	CAFile         string   `json:"ca_file,omitempty" jsonschema:"file of PEM certificates to trust besides the system's"`
+	CAFile         string   `json:"ca_file,omitempty" path:"yes" jsonschema:"file of PEM certificates to trust besides the system's"`
 	TimeoutSec     int      `json:"timeout_sec,omitempty" jsonschema:"seconds for one call of a tool with all its repetitions, 5 to 3600; default: 600"`
 }
 
