@@ -124,6 +124,17 @@ func Program(tb testing.TB, name string) string {
 	return path
 }
 
+// Chromium returns the path of a Chromium. It is large, so that make test does not
+// install it: a test that needs it is skipped where it is missing.
+func Chromium(tb testing.TB) string {
+	tb.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		tb.Skip("needs chromium, which make test does not install: apt-get install --no-install-recommends chromium")
+	}
+	return path
+}
+
 // Long skips a test that takes too long for every day, unless $TENON_TEST_LONG is 1,
 // as in make long.
 func Long(tb testing.TB) {
