@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -16,10 +17,9 @@ import (
 // direct returns the way to the site itself.
 func (c *Chain) direct() way {
 	return way{name: "direct", local: true, isSite: true, fetch: func(ctx context.Context, j job) (found, error) {
-		resp, err := c.o.Pages.Do(ctx, egress.Request{
-			URL: j.url, MaxBody: maxBody, Robots: true, Refuse: c.policy.Check,
-			Header: http.Header{"Accept": {"text/html,application/xhtml+xml,application/pdf;q=0.9,*/*;q=0.8"}, "Accept-Language": {"en,*;q=0.5"}},
-		})
+		h := http.Header{"Accept": {"text/html,application/xhtml+xml,application/pdf;q=0.9,*/*;q=0.8"}, "Accept-Language": {"en,*;q=0.5"}}
+		maps.Copy(h, j.header)
+		resp, err := c.o.Pages.Do(ctx, egress.Request{URL: j.url, MaxBody: maxBody, Robots: true, Refuse: c.policy.Check, Header: h})
 		if err != nil {
 			return found{}, unreached(err)
 		}

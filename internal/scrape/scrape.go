@@ -40,6 +40,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -99,8 +100,9 @@ type way struct {
 
 // A job is what is to be read.
 type job struct {
-	url   string
-	pages string // of a document
+	url    string
+	pages  string // of a document
+	header http.Header
 }
 
 // found is what a way brought.
@@ -168,6 +170,9 @@ type Request struct {
 	// Kept takes the text that was read a moment ago, where there is one: for a call
 	// that goes on at an offset.
 	Kept bool
+	// Header is sent along to the site and, where it is one of theirs, to a reader. Those
+	// that hold logins or change how the request travels are refused.
+	Header map[string]string
 }
 
 // A Page is what was read.
@@ -257,6 +262,10 @@ func is[E error](err error) bool {
 
 // Fetch reads a page. Its errors are sentences for a model.
 func (c *Chain) Fetch(ctx context.Context, r Request) (*Page, error) {
+	header, err := readHeader(r.Header)
+	if err != nil {
+		return nil, err
+	}
 	page, internal, err := c.prepare(ctx, r)
 	if err != nil {
 		return nil, err
@@ -268,7 +277,7 @@ func (c *Chain) Fetch(ctx context.Context, r Request) (*Page, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
-	t := &try{chain: c, page: page, about: r.About, job: job{url: page.URL, pages: r.Pages}, last: map[string]string{}}
+	t := &try{chain: c, page: page, about: r.About, job: job{url: page.URL, pages: r.Pages, header: header}, last: map[string]string{}}
 	ways := c.order(page.URL, internal)
 	for round := 0; ; round++ {
 		again, done, err := t.round(ctx, ways)
@@ -281,7 +290,7 @@ func (c *Chain) Fetch(ctx context.Context, r Request) (*Page, error) {
 		ways = again
 	}
 	page, err = t.result(ctx)
-	if err == nil {
+	if err == nil && len(header) == 0 {
 		c.kept.put(r.Pages, page)
 	}
 	return page, err

@@ -49,6 +49,11 @@ func (j *jina) once(ctx context.Context, job job, patience string) (found, error
 		"Accept": {"application/json"}, "X-Base": {"final"}, "X-Engine": {"browser"}, "X-With-Generated-Alt": {"true"},
 		"X-With-Iframe": {"true"}, "X-With-Shadow-Dom": {"true"},
 	}
+	for name, values := range job.header {
+		if strings.HasPrefix(name, "X-") {
+			h[name] = values
+		}
+	}
 	if j.key != "" {
 		h.Set("Authorization", "Bearer "+j.key)
 	}
