@@ -9,6 +9,7 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
@@ -96,7 +97,7 @@ func (k *diskKind) settle() {
 	slices.SortStableFunc(k.Largest, func(a, b diskItem) int { return clamp(int(b.Bytes-a.Bytes), -1, 1) })
 	k.Largest = k.Largest[:min(len(k.Largest), diskMost)]
 	for i := range k.Largest {
-		k.Largest[i].Name = plain(k.Largest[i].Name, 128)
+		k.Largest[i].Name = answer.Line(k.Largest[i].Name, 128)
 	}
 	k.Bytes, k.Reclaimable = max(0, k.Bytes), max(0, k.Reclaimable)
 }
@@ -118,7 +119,7 @@ func (o *diskOutput) text() string {
 			if i.InUse {
 				used = "in use"
 			}
-			items = append(items, fmt.Sprintf("%s %s (%s)", plain(i.Name, 64), size(i.Bytes), used))
+			items = append(items, fmt.Sprintf("%s %s (%s)", answer.Line(i.Name, 64), size(i.Bytes), used))
 		}
 		if len(items) > 0 {
 			p.line("\nLargest %s: %s", k.Kind, strings.Join(items, "; "))

@@ -17,6 +17,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/dockerhost"
 )
 
@@ -132,7 +133,7 @@ func (e *engine) failed(ctx context.Context, err error) error {
 		return explained
 	}
 	text := strings.TrimPrefix(err.Error(), "Error response from daemon: ")
-	text = plain(text, 300)
+	text = answer.Line(text, 300)
 	if errdefs.IsNotImplemented(err) || strings.Contains(text, "does not support reading") {
 		text += ". It cannot do this, or not for this container"
 	}
@@ -145,7 +146,7 @@ var name = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a
 
 func checkName(s string) error {
 	if !name().MatchString(s) {
-		return fmt.Errorf("%q is no name or id of a container: letters, digits, _ . and - only, at most 128, a letter or digit first. docker_ps lists the names", plain(s, 60))
+		return fmt.Errorf("%q is no name or id of a container: letters, digits, _ . and - only, at most 128, a letter or digit first. docker_ps lists the names", answer.Line(s, 60))
 	}
 	return nil
 }
@@ -189,7 +190,7 @@ func nearest(wanted string, list []container.Summary) []string {
 	slices.SortStableFunc(near, func(a, b candidate) int { return a.distance - b.distance })
 	var names []string
 	for _, c := range near[:min(len(near), 5)] {
-		names = append(names, plain(c.name, 80))
+		names = append(names, answer.Line(c.name, 80))
 	}
 	return names
 }
@@ -230,5 +231,5 @@ func nameOf(c container.Summary) string {
 // shortID returns the part of an id that people use.
 func shortID(id string) string {
 	id = strings.TrimPrefix(id, "sha256:")
-	return plain(id[:min(len(id), 12)], 12)
+	return answer.Line(id[:min(len(id), 12)], 12)
 }

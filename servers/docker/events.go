@@ -13,6 +13,7 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/cmdmask"
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
@@ -108,7 +109,7 @@ func history(ctx context.Context, e *engine, in eventsInput) (string, eventsOutp
 		if ctx.Err() != nil || len(out.Events) == 0 {
 			return "", out, err
 		}
-		out.Note = "The list ended early, newer events may be missing: " + plain(err.Error(), 200)
+		out.Note = "The list ended early, newer events may be missing: " + answer.Line(err.Error(), 200)
 	}
 	return out.text(in), out, nil
 }
@@ -153,7 +154,7 @@ func entryOf(m events.Message) eventEntry {
 		at = time.Unix(0, m.TimeNano)
 	}
 	a := m.Actor.Attributes
-	entry := eventEntry{Time: at.UTC().Format("2006-01-02T15:04:05.000Z"), Type: plain(string(m.Type), 20), Action: plain(cmdmask.Text(cut(string(m.Action), 2000)), 120), Name: plain(a["name"], 128)}
+	entry := eventEntry{Time: at.UTC().Format("2006-01-02T15:04:05.000Z"), Type: answer.Line(string(m.Type), 20), Action: answer.Line(cmdmask.Text(answer.Cut(string(m.Action), 2000)), 120), Name: answer.Line(a["name"], 128)}
 	if entry.Name == "" {
 		entry.Name = shortID(m.Actor.ID)
 	}
@@ -163,7 +164,7 @@ func entryOf(m events.Message) eventEntry {
 			if key == "container" {
 				v = shortID(v)
 			}
-			details = append(details, key+"="+plain(v, 80))
+			details = append(details, key+"="+answer.Line(v, 80))
 		}
 	}
 	entry.Detail = strings.Join(details, " ")
@@ -192,7 +193,7 @@ func (o *eventsOutput) text(in eventsInput) string {
 	rows := make([][]string, 0, len(o.Events))
 	length := 0
 	for _, e := range slices.Backward(o.Events) { // the newest are shown if not all are
-		row := []string{e.Time, plain(e.Type, 12), plain(e.Action, 60), plain(e.Name, 50), plain(e.Detail, 120)}
+		row := []string{e.Time, answer.Line(e.Type, 12), answer.Line(e.Action, 60), answer.Line(e.Name, 50), answer.Line(e.Detail, 120)}
 		if length += len([]rune(strings.Join(row, "|"))) + 16; length > eventsChars-len(head)-300 {
 			head += fmt.Sprintf("%d of them were left out to keep the answer short; take a smaller window.\n", len(o.Events)-len(rows))
 			break
@@ -200,6 +201,6 @@ func (o *eventsOutput) text(in eventsInput) string {
 		rows = append(rows, row)
 	}
 	slices.Reverse(rows)
-	body := table([]string{"time", "type", "action", "name", "detail"}, rows, eventsChars-len(head)-1)
+	body := answer.Table([]string{"time", "type", "action", "name", "detail"}, rows, eventsChars-len(head)-1)
 	return head + "\n" + body
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
@@ -78,7 +79,7 @@ func images(ctx context.Context, e *engine, in imagesInput) (string, imagesOutpu
 		}
 		shown := "(no name)"
 		if len(tags) > 0 {
-			shown = plain(strings.Join(tags, ", "), 80)
+			shown = answer.Line(strings.Join(tags, ", "), 80)
 		}
 		rows = append(rows, []string{shown, shortID(i.ID), size(i.Size), ago(created, e.now()), fmt.Sprint(used[i.ID])})
 	}
@@ -86,7 +87,7 @@ func images(ctx context.Context, e *engine, in imagesInput) (string, imagesOutpu
 		return fmt.Sprintf("None of the %s at %s matches.", plural(len(list.Items), "image"), e.host), out, nil
 	}
 	head := fmt.Sprintf("## Images\n\n%s, %s in all; layers that several share are counted for each\n\n", plural(out.Total, "image"), size(out.TotalBytes))
-	body := table([]string{"names", "id", "size", "built", "containers"}, rows, imagesChars-len(head))
+	body := answer.Table([]string{"names", "id", "size", "built", "containers"}, rows, imagesChars-len(head))
 	return head + body, out, nil
 }
 
@@ -94,7 +95,7 @@ func tagsOf(i image.Summary) []string {
 	tags := []string{}
 	for _, t := range i.RepoTags[:min(len(i.RepoTags), 20)] {
 		if t != "<none>:<none>" {
-			tags = append(tags, plain(t, 200))
+			tags = append(tags, answer.Line(t, 200))
 		}
 	}
 	return tags

@@ -12,6 +12,7 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/cmdmask"
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
@@ -137,17 +138,17 @@ func inspect(ctx context.Context, e *engine, in nameInput) (string, inspectOutpu
 func setUp(c *container.InspectResponse) *inspectOutput {
 	h := c.HostConfig
 	out := &inspectOutput{
-		ID: plain(c.ID, 64), Name: plain(strings.TrimPrefix(c.Name, "/"), 128), Image: plain(c.Config.Image, 200), ImageID: shortID(c.Image),
+		ID: answer.Line(c.ID, 64), Name: answer.Line(strings.TrimPrefix(c.Name, "/"), 128), Image: answer.Line(c.Config.Image, 200), ImageID: shortID(c.Image),
 		Command: command(append([]string{c.Path}, c.Args...), 600), Created: moment(c.Created),
 		Restart:     inspectRestart{string(h.RestartPolicy.Name), h.RestartPolicy.MaximumRetryCount, c.RestartCount},
-		NetworkMode: plain(string(h.NetworkMode), 128), LogDriver: plain(h.LogConfig.Type, 40), Driver: plain(c.Driver, 40), WorkingDir: plain(c.Config.WorkingDir, 200),
+		NetworkMode: answer.Line(string(h.NetworkMode), 128), LogDriver: answer.Line(h.LogConfig.Type, 40), Driver: answer.Line(c.Driver, 40), WorkingDir: answer.Line(c.Config.WorkingDir, 200),
 		Limits: inspectLimits{
 			MemoryBytes: h.Memory, MemorySwapBytes: h.MemorySwap, CPUs: round(float64(h.NanoCPUs) / 1e9),
-			CPUShares: h.CPUShares, CpusetCPUs: plain(h.CpusetCpus, 60), ShmBytes: h.ShmSize,
+			CPUShares: h.CPUShares, CpusetCPUs: answer.Line(h.CpusetCpus, 60), ShmBytes: h.ShmSize,
 		},
 		Security: inspectSecurity{
-			Privileged: h.Privileged, ReadOnlyRootfs: h.ReadonlyRootfs, User: plain(c.Config.User, 60),
-			CapAdd: plainAll(h.CapAdd, 40), CapDrop: plainAll(h.CapDrop, 40), PidMode: plain(string(h.PidMode), 80),
+			Privileged: h.Privileged, ReadOnlyRootfs: h.ReadonlyRootfs, User: answer.Line(c.Config.User, 60),
+			CapAdd: plainAll(h.CapAdd, 40), CapDrop: plainAll(h.CapDrop, 40), PidMode: answer.Line(string(h.PidMode), 80),
 		},
 	}
 	if out.Restart.Policy == "" {
@@ -164,8 +165,8 @@ func setUp(c *container.InspectResponse) *inspectOutput {
 
 func stateOf(st *container.State) inspectState {
 	out := inspectState{
-		Status: plain(string(st.Status), 20), Pid: st.Pid, ExitCode: st.ExitCode, OOMKilled: st.OOMKilled,
-		Error: plain(cmdmask.Text(cut(st.Error, 4000)), 400), StartedAt: moment(st.StartedAt), FinishedAt: moment(st.FinishedAt),
+		Status: answer.Line(string(st.Status), 20), Pid: st.Pid, ExitCode: st.ExitCode, OOMKilled: st.OOMKilled,
+		Error: answer.Line(cmdmask.Text(answer.Cut(st.Error, 4000)), 400), StartedAt: moment(st.StartedAt), FinishedAt: moment(st.FinishedAt),
 	}
 	return out
 }
@@ -175,7 +176,7 @@ func healthOf(c *container.InspectResponse) *inspectHealth {
 	if h == nil || h.Status == container.NoHealthcheck {
 		return nil
 	}
-	out := &inspectHealth{Status: plain(string(h.Status), 20), FailingStreak: h.FailingStreak}
+	out := &inspectHealth{Status: answer.Line(string(h.Status), 20), FailingStreak: h.FailingStreak}
 	if check := c.Config.Healthcheck; check != nil && len(check.Test) > 1 {
 		args := check.Test[1:]
 		if check.Test[0] == "CMD-SHELL" {
@@ -184,7 +185,7 @@ func healthOf(c *container.InspectResponse) *inspectHealth {
 		out.Check = command(args, 300)
 	}
 	if n := len(h.Log); n > 0 && h.Log[n-1] != nil {
-		out.LastExitCode, out.LastOutput = h.Log[n-1].ExitCode, plain(strings.TrimSpace(h.Log[n-1].Output), 300)
+		out.LastExitCode, out.LastOutput = h.Log[n-1].ExitCode, answer.Line(strings.TrimSpace(h.Log[n-1].Output), 300)
 	}
 	return out
 }
@@ -195,7 +196,7 @@ func (o *inspectOutput) addNetworks(c *container.InspectResponse) {
 		return
 	}
 	for _, name := range sortedKeys(c.NetworkSettings.Networks, &o.NotAllListed) {
-		n := inspectNet{Name: plain(name, 80)}
+		n := inspectNet{Name: answer.Line(name, 80)}
 		if e := c.NetworkSettings.Networks[name]; e != nil {
 			if e.IPAddress.IsValid() {
 				n.Address = fmt.Sprintf("%s/%d", e.IPAddress, e.IPPrefixLen)
@@ -224,7 +225,7 @@ func (o *inspectOutput) addNetworks(c *container.InspectResponse) {
 func bound(m network.PortMap) []string {
 	var out []string
 	for port, bindings := range m {
-		inside := plain(port.String(), 40)
+		inside := answer.Line(port.String(), 40)
 		if len(bindings) == 0 {
 			out = append(out, inside)
 		}
@@ -233,7 +234,7 @@ func bound(m network.PortMap) []string {
 			if b.HostIP.IsValid() && !b.HostIP.IsUnspecified() {
 				at = address(b.HostIP)
 			}
-			out = append(out, at+":"+plain(b.HostPort, 12)+"->"+inside)
+			out = append(out, at+":"+answer.Line(b.HostPort, 12)+"->"+inside)
 		}
 	}
 	slices.Sort(out)
@@ -250,7 +251,7 @@ func (o *inspectOutput) addMounts(list []container.MountPoint) {
 		if m.Name != "" {
 			source = m.Name
 		}
-		o.Mounts = append(o.Mounts, inspectMount{plain(string(m.Type), 12), plain(source, 200), plain(m.Destination, 200), !m.RW})
+		o.Mounts = append(o.Mounts, inspectMount{answer.Line(string(m.Type), 12), answer.Line(source, 200), answer.Line(m.Destination, 200), !m.RW})
 	}
 	slices.SortFunc(o.Mounts, func(a, b inspectMount) int { return strings.Compare(a.Destination, b.Destination) })
 }
@@ -263,14 +264,14 @@ func (o *inspectOutput) addNames(c *container.Config) {
 	}
 	o.Environment, o.Labels = []string{}, []string{}
 	for _, variable := range sortedKeys(env, &o.NotAllListed) {
-		o.Environment = append(o.Environment, plain(variable, 80))
+		o.Environment = append(o.Environment, answer.Line(variable, 80))
 	}
 	for _, label := range sortedKeys(c.Labels, &o.NotAllListed) {
 		value := cmdmask.Masked
 		if !cmdmask.Secret(label) {
-			value = cmdmask.Text(cut(c.Labels[label], 500))
+			value = cmdmask.Text(answer.Cut(c.Labels[label], 500))
 		}
-		o.Labels = append(o.Labels, plain(label, 80)+"="+plain(value, 120))
+		o.Labels = append(o.Labels, answer.Line(label, 80)+"="+answer.Line(value, 120))
 	}
 }
 
@@ -287,7 +288,7 @@ func sortedKeys[V any](m map[string]V, more *bool) []string {
 func plainAll(list []string, limit int) []string {
 	var out []string
 	for _, s := range list[:min(len(list), listMost)] {
-		out = append(out, plain(s, limit))
+		out = append(out, answer.Line(s, limit))
 	}
 	return out
 }

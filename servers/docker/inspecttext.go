@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tenon-mcp/tenon/internal/answer"
 )
 
 // A page is a text of bounded length made of whole lines.
@@ -54,7 +56,7 @@ func (o *inspectOutput) text() string {
 		p.line("- Ports: %s", strings.Join(o.Ports, ", "))
 	}
 	if len(o.Environment) > 0 {
-		p.line("\n### Environment\n\nNames alone, values are not shown: %s", cut(strings.Join(o.Environment, ", "), 1500))
+		p.line("\n### Environment\n\nNames alone, values are not shown: %s", answer.Cut(strings.Join(o.Environment, ", "), 1500))
 	}
 	if len(o.Labels) > 0 {
 		p.line("\n### Labels\n")

@@ -13,6 +13,7 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
@@ -88,13 +89,13 @@ func ps(ctx context.Context, e *engine, in psInput) (string, psOutput, error) {
 		if len(out.Containers) < psMost {
 			out.Containers = append(out.Containers, p)
 		}
-		rows = append(rows, []string{plain(p.Name, 60), plain(p.Image, 40), plain(p.Status, 60), plain(strings.Join(p.Ports, ", "), 60)})
+		rows = append(rows, []string{answer.Line(p.Name, 60), answer.Line(p.Image, 40), answer.Line(p.Status, 60), answer.Line(strings.Join(p.Ports, ", "), 60)})
 	}
 	if out.Total == 0 {
 		return fmt.Sprintf("None of the %s at %s matches. Leave state and name_contains out to see all.", plural(len(list.Items), "container"), e.host), out, nil
 	}
-	head := fmt.Sprintf("## Containers\n\n%s, %d running, at %s\n\n", plural(out.Total, "container"), out.Running, plain(e.host.Address, 120))
-	body := table([]string{"name", "image", "status", "ports"}, rows, psChars-len(head))
+	head := fmt.Sprintf("## Containers\n\n%s, %d running, at %s\n\n", plural(out.Total, "container"), out.Running, answer.Line(e.host.Address, 120))
+	body := answer.Table([]string{"name", "image", "status", "ports"}, rows, psChars-len(head))
 	return head + body, out, nil
 }
 
@@ -109,13 +110,13 @@ func (in psInput) takes(c container.Summary) bool {
 
 func shown(c container.Summary) psContainer {
 	p := psContainer{
-		ID: shortID(c.ID), Name: plain(nameOf(c), 128), Image: plain(c.Image, 200), State: plain(string(c.State), 20),
-		Status: plain(c.Status, 100), Created: time.Unix(c.Created, 0).UTC().Format(time.RFC3339), Ports: ports(c.Ports),
-		Project: plain(c.Labels["com.docker.compose.project"], 80), Service: plain(c.Labels["com.docker.compose.service"], 80),
+		ID: shortID(c.ID), Name: answer.Line(nameOf(c), 128), Image: answer.Line(c.Image, 200), State: answer.Line(string(c.State), 20),
+		Status: answer.Line(c.Status, 100), Created: time.Unix(c.Created, 0).UTC().Format(time.RFC3339), Ports: ports(c.Ports),
+		Project: answer.Line(c.Labels["com.docker.compose.project"], 80), Service: answer.Line(c.Labels["com.docker.compose.service"], 80),
 	}
 	switch {
 	case c.Health != nil && c.Health.Status != container.NoHealthcheck:
-		p.Health = plain(string(c.Health.Status), 20)
+		p.Health = answer.Line(string(c.Health.Status), 20)
 	case strings.Contains(c.Status, "(unhealthy)"): // engines before API 1.52 say it in words alone
 		p.Health = "unhealthy"
 	case strings.Contains(c.Status, "(healthy)"):
@@ -137,7 +138,7 @@ func ports(list []container.PortSummary) []string {
 	})
 	out := []string{}
 	for _, p := range list[:min(len(list), 100)] {
-		inside := strconv.Itoa(int(p.PrivatePort)) + "/" + plain(p.Type, 8)
+		inside := strconv.Itoa(int(p.PrivatePort)) + "/" + answer.Line(p.Type, 8)
 		if p.PublicPort != 0 {
 			at := "*"
 			if p.IP.IsValid() && !p.IP.IsUnspecified() {

@@ -15,6 +15,7 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/typed"
 	"github.com/tenon-mcp/tenon/servers/docker/logs"
 )
@@ -49,7 +50,7 @@ func (in logsInput) check() error {
 		return errors.New("grep must be at most 500 characters long")
 	}
 	if _, err := in.pattern(); err != nil {
-		return fmt.Errorf("grep is no regular expression: %s. Write \\ before signs such as ( [ * that are meant as themselves", plain(err.Error(), 200))
+		return fmt.Errorf("grep is no regular expression: %s. Write \\ before signs such as ( [ * that are meant as themselves", answer.Line(err.Error(), 200))
 	}
 	return checkName(in.Name)
 }
@@ -109,7 +110,7 @@ func readLogs(ctx context.Context, e *engine, in logsInput) (string, logsOutput,
 		return "", logsOutput{}, err
 	}
 	c := about.Container
-	out := logsOutput{Container: plain(strings.TrimPrefix(c.Name, "/"), 128), State: stateWord(c.State), Lines: []logLine{}}
+	out := logsOutput{Container: answer.Line(strings.TrimPrefix(c.Name, "/"), 128), State: stateWord(c.State), Lines: []logLine{}}
 	q, err := newQuery(in)
 	if err != nil {
 		return "", out, err
@@ -136,7 +137,7 @@ func readLogs(ctx context.Context, e *engine, in logsInput) (string, logsOutput,
 	case err != nil && q.looked == 0:
 		return "", out, fmt.Errorf("the log of %s cannot be read: %w", out.Container, err)
 	case err != nil:
-		q.note("The log ended early, newer lines may be missing: " + plain(err.Error(), 200) + ".")
+		q.note("The log ended early, newer lines may be missing: " + answer.Line(err.Error(), 200) + ".")
 	}
 	return q.answer(&out), out, nil
 }
@@ -173,7 +174,7 @@ func whyNoLog(c container.InspectResponse, err error) error {
 	case "", "json-file", "local", "journald":
 		return err
 	default:
-		return fmt.Errorf("%w (its log driver is %s, whose logs this engine cannot read back; look where that driver sends them)", err, plain(driver, 40))
+		return fmt.Errorf("%w (its log driver is %s, whose logs this engine cannot read back; look where that driver sends them)", err, answer.Line(driver, 40))
 	}
 }
 
@@ -225,7 +226,7 @@ func (q *query) take(l logs.Line) bool {
 		}
 	}
 	q.matched++
-	entry := logLine{Stream: l.Stream, Level: level.String(), Text: cut(l.Text, lineMost), at: l.Time}
+	entry := logLine{Stream: l.Stream, Level: level.String(), Text: answer.Cut(l.Text, lineMost), at: l.Time}
 	if l.Cut && entry.Text == l.Text {
 		entry.Text += "…"
 	}
@@ -256,7 +257,7 @@ func (q *query) answer(out *logsOutput) string {
 	}
 	if first == most && most > 0 { // not even one fits
 		first = most - 1
-		kept[first].Text = cut(kept[first].Text, room-20)
+		kept[first].Text = answer.Cut(kept[first].Text, room-20)
 	}
 	out.Lines, out.Looked, out.Matched = kept[first:], q.looked, q.matched
 	out.Truncated = first > 0 || q.matched > len(kept)
@@ -314,5 +315,5 @@ func (q *query) text(out *logsOutput) string {
 		b.WriteString(at + strings.TrimPrefix(l.Stream, "std") + " " + l.Text + "\n")
 	}
 	b.WriteString("```\n")
-	return cut(b.String(), logsChars)
+	return answer.Cut(b.String(), logsChars)
 }

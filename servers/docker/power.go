@@ -10,6 +10,7 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
@@ -88,7 +89,7 @@ func power(done string, do func(context.Context, *engine, string, powerInput) er
 		if err != nil {
 			return "", powerOutput{}, err
 		}
-		out := powerOutput{Container: plain(strings.TrimPrefix(before.Container.Name, "/"), 128), Before: stateWord(before.Container.State)}
+		out := powerOutput{Container: answer.Line(strings.TrimPrefix(before.Container.Name, "/"), 128), Before: stateWord(before.Container.State)}
 		start := time.Now()
 		if err := do(ctx, e, before.Container.ID, in); err != nil {
 			return "", out, err

@@ -12,6 +12,7 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
@@ -56,7 +57,7 @@ func stats(ctx context.Context, e *engine, in nameInput) (string, statsOutput, e
 	if err != nil {
 		return "", statsOutput{}, err
 	}
-	out := statsOutput{Container: plain(strings.TrimPrefix(about.Container.Name, "/"), 128)}
+	out := statsOutput{Container: answer.Line(strings.TrimPrefix(about.Container.Name, "/"), 128)}
 	if st := about.Container.State; st == nil || !st.Running {
 		return fmt.Sprintf("%s does not run (%s), so it uses nothing. docker_inspect tells its exit code, docker_logs its last words.", out.Container, stateWord(st)), out, nil
 	}
@@ -184,5 +185,5 @@ func stateWord(st *container.State) string {
 	case st.Status == container.StateExited:
 		return fmt.Sprintf("exited with code %d", st.ExitCode)
 	}
-	return plain(string(st.Status), 20)
+	return answer.Line(string(st.Status), 20)
 }

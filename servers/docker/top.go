@@ -11,6 +11,7 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
@@ -55,7 +56,7 @@ func top(ctx context.Context, e *engine, in nameInput) (string, topOutput, error
 		return "", out, err
 	}
 	for _, t := range res.Titles[:min(len(res.Titles), 20)] {
-		out.Titles = append(out.Titles, plain(t, 20))
+		out.Titles = append(out.Titles, answer.Line(t, 20))
 	}
 	sortByUse(res.Titles, res.Processes)
 	out.Total = len(res.Processes)
@@ -63,14 +64,14 @@ func top(ctx context.Context, e *engine, in nameInput) (string, topOutput, error
 		row := make([]string, 0, len(out.Titles))
 		for i, cell := range p[:min(len(p), len(out.Titles))] {
 			if i == len(out.Titles)-1 {
-				cell = command(strings.Fields(cut(cell, 8000)), 200)
+				cell = command(strings.Fields(answer.Cut(cell, 8000)), 200)
 			}
-			row = append(row, plain(cell, 200))
+			row = append(row, answer.Line(cell, 200))
 		}
 		out.Processes = append(out.Processes, row)
 	}
 	head := fmt.Sprintf("## Processes of %s\n\n%d in all\n\n", in.Name, out.Total)
-	body := table(out.Titles, out.Processes, topChars-len(head))
+	body := answer.Table(out.Titles, out.Processes, topChars-len(head))
 	return head + body, out, nil
 }
 
@@ -159,15 +160,15 @@ func diff(ctx context.Context, e *engine, in diffInput) (string, diffOutput, err
 			out.Changed++
 		}
 		if len(out.Changes) < diffMost {
-			out.Changes = append(out.Changes, diffChange{kind, plain(c.Path, 300)})
+			out.Changes = append(out.Changes, diffChange{kind, answer.Line(c.Path, 300)})
 		}
-		rows = append(rows, []string{kind, plain(c.Path, 160)})
+		rows = append(rows, []string{kind, answer.Line(c.Path, 160)})
 	}
 	if len(rows) == 0 {
 		return fmt.Sprintf("Nothing in %s differs from its image%s.", in.Name, where(below)), out, nil
 	}
 	head := fmt.Sprintf("## Changed files of %s\n\n%d added, %d changed, %d deleted%s\n\n", in.Name, out.Added, out.Changed, out.Deleted, where(below))
-	body := table([]string{"", "path"}, rows, diffChars-len(head))
+	body := answer.Table([]string{"", "path"}, rows, diffChars-len(head))
 	return head + body, out, nil
 }
 
@@ -175,5 +176,5 @@ func where(path string) string {
 	if path == "" {
 		return ""
 	}
-	return " below " + plain(path, 200)
+	return " below " + answer.Line(path, 200)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/servers/kubernetes/kube"
 )
 
@@ -71,11 +72,11 @@ func (s *server) describe(ctx context.Context, c *kube.Client, in describeInput)
 	}
 	o = safe(o)
 	out := describeOutput{Kind: r.Kind, Name: in.Name, Namespace: ns, Events: []eventRow{}}
-	p := page{limit: describeChars}
-	p.line("## %s %s\n", r.Kind, strings.TrimPrefix(ns+"/"+in.Name, "/"))
-	head(&p, s.now(), o, &out)
-	conditions(&p, o, &out)
-	containers(&p, o, &out)
+	p := answer.NewPage(describeChars)
+	p.Line("## %s %s\n", r.Kind, strings.TrimPrefix(ns+"/"+in.Name, "/"))
+	head(p, s.now(), o, &out)
+	conditions(p, o, &out)
+	containers(p, o, &out)
 	where := ns
 	if where == "" {
 		where = "default" // events about what has no namespace are there
@@ -83,22 +84,22 @@ func (s *server) describe(ctx context.Context, c *kube.Client, in describeInput)
 	events, _, err := s.eventsOf(ctx, c, where, eventsInput{Name: in.Name, Kind: r.Kind})
 	switch {
 	case err != nil:
-		p.line("\n### Events\n\nThey cannot be read: %s", plain(err.Error(), 300))
+		p.Line("\n### Events\n\nThey cannot be read: %s", answer.Line(err.Error(), 300))
 	case len(events) > 0:
-		p.line("\n### Events\n")
-		shown := eventTable(&p, s.now(), events, 10)
+		p.Line("\n### Events\n")
+		shown := eventTable(p, s.now(), events, 10)
 		for i := range shown {
 			out.Events = append(out.Events, events[i].row())
 		}
 	default:
-		p.line("\n### Events\n\nNone.")
+		p.Line("\n### Events\n\nNone.")
 	}
-	rest(&p, r, o)
+	rest(p, r, o)
 	return p.String(), out, nil
 }
 
 // head writes what every object has.
-func head(p *page, now time.Time, o object, out *describeOutput) {
+func head(p *answer.Page, now time.Time, o object, out *describeOutput) {
 	var whole pod
 	b, err := json.Marshal(o)
 	if err != nil || json.Unmarshal(b, &whole) != nil {
@@ -107,24 +108,24 @@ func head(p *page, now time.Time, o object, out *describeOutput) {
 	out.Created = stamp(whole.Metadata.Created)
 	if out.Kind == "Pod" {
 		n, all := whole.ready()
-		out.Status = plain(whole.state(), 100)
-		p.line("- status: %s, ready %d/%d, restarts %d", out.Status, n, all, whole.restarts())
-		p.line("- node: %s, ip: %s", cell(whole.Spec.Node, 100), cell(whole.Status.PodIP, 60))
+		out.Status = answer.Line(whole.state(), 100)
+		p.Line("- status: %s, ready %d/%d, restarts %d", out.Status, n, all, whole.restarts())
+		p.Line("- node: %s, ip: %s", answer.Cell(whole.Spec.Node, 100), answer.Cell(whole.Status.PodIP, 60))
 		if whole.Status.Message != "" {
-			p.line("- message: %s", told(whole.Status.Message, 400))
+			p.Line("- message: %s", told(whole.Status.Message, 400))
 		}
 	}
-	p.line("- created: %s (%s ago)", out.Created, age(now, whole.Metadata.Created))
+	p.Line("- created: %s (%s ago)", out.Created, age(now, whole.Metadata.Created))
 	if whole.Metadata.Deleted != nil {
-		p.line("- being deleted since %s", stamp(*whole.Metadata.Deleted))
+		p.Line("- being deleted since %s", stamp(*whole.Metadata.Deleted))
 	}
 	owners, _ := o.at("metadata", "ownerReferences").([]any)
 	for _, e := range owners[:min(len(owners), 10)] {
 		ref, _ := e.(map[string]any)
-		out.Owners = append(out.Owners, plain(text(ref["kind"])+"/"+text(ref["name"]), 300))
+		out.Owners = append(out.Owners, answer.Line(text(ref["kind"])+"/"+text(ref["name"]), 300))
 	}
 	if out.Owners != nil {
-		p.line("- belongs to: %s", strings.Join(out.Owners, ", "))
+		p.Line("- belongs to: %s", strings.Join(out.Owners, ", "))
 	}
 	var list []string
 	for i, k := range slices.Sorted(maps.Keys(whole.Metadata.Labels)) {
@@ -132,28 +133,28 @@ func head(p *page, now time.Time, o object, out *describeOutput) {
 			out.Labels = map[string]string{}
 		}
 		if i < 40 {
-			out.Labels[plain(k, 320)] = plain(whole.Metadata.Labels[k], 70)
-			list = append(list, plain(k, 100)+"="+plain(whole.Metadata.Labels[k], 70))
+			out.Labels[answer.Line(k, 320)] = answer.Line(whole.Metadata.Labels[k], 70)
+			list = append(list, answer.Line(k, 100)+"="+answer.Line(whole.Metadata.Labels[k], 70))
 		}
 	}
 	if list != nil {
-		p.line("- labels: %s", cell(strings.Join(list, ", "), 800))
+		p.Line("- labels: %s", answer.Cell(strings.Join(list, ", "), 800))
 	}
 }
 
-func conditions(p *page, o object, out *describeOutput) {
+func conditions(p *answer.Page, o object, out *describeOutput) {
 	var list []condition
 	b, err := json.Marshal(o.at("status", "conditions"))
 	if err != nil || json.Unmarshal(b, &list) != nil || len(list) == 0 {
 		return
 	}
-	p.line("\n### Conditions\n\n| type | status | reason | message | since |\n| --- | --- | --- | --- | --- |")
-	shown := p.rows(min(len(list), 30), func(i int) string {
+	p.Line("\n### Conditions\n\n| type | status | reason | message | since |\n| --- | --- | --- | --- | --- |")
+	shown := p.Rows(min(len(list), 30), func(i int) string {
 		c := list[i]
-		return fmt.Sprintf("| %s | %s | %s | %s | %s |", cell(c.Type, 60), cell(c.Status, 20), cell(c.Reason, 60), cell(c.Message, 200), stamp(c.Since))
+		return fmt.Sprintf("| %s | %s | %s | %s | %s |", answer.Cell(c.Type, 60), answer.Cell(c.Status, 20), answer.Cell(c.Reason, 60), answer.Cell(c.Message, 200), stamp(c.Since))
 	})
 	for _, c := range list[:shown] {
-		out.Conditions = append(out.Conditions, conditionRow{plain(c.Type, 100), plain(c.Status, 20), plain(c.Reason, 100), plain(c.Message, 400), stamp(c.Since)})
+		out.Conditions = append(out.Conditions, conditionRow{answer.Line(c.Type, 100), answer.Line(c.Status, 20), answer.Line(c.Reason, 100), answer.Line(c.Message, 400), stamp(c.Since)})
 	}
 }
 
@@ -171,7 +172,7 @@ type container struct {
 }
 
 // containers writes those of a pod, with their state, or those of a template.
-func containers(p *page, o object, out *describeOutput) {
+func containers(p *answer.Page, o object, out *describeOutput) {
 	var spec struct {
 		Containers []container `json:"containers"`
 		Init       []container `json:"initContainers"`
@@ -194,21 +195,21 @@ func containers(p *page, o object, out *describeOutput) {
 	for _, c := range slices.Concat(status.Status.Init, status.Status.Containers) {
 		states[c.Name] = c
 	}
-	p.line("\n### Containers")
+	p.Line("\n### Containers")
 	for i, c := range slices.Concat(spec.Init, spec.Containers) {
 		if i == 20 {
-			p.line("\nMore containers are left out.")
+			p.Line("\nMore containers are left out.")
 			break
 		}
 		row := c.row(states[c.Name], i < len(spec.Init))
 		out.Containers = append(out.Containers, row)
-		p.row(row.String())
+		p.Row(row.String())
 	}
 }
 
 func (c container) row(st containerStatus, init bool) containerRow {
 	row := containerRow{
-		Name: plain(c.Name, 100), Image: plain(c.Image, 300), Init: init, Ready: st.Ready, State: plain(st.State.String(), 100), Restarts: st.Restarts,
+		Name: answer.Line(c.Name, 100), Image: answer.Line(c.Image, 300), Init: init, Ready: st.Ready, State: answer.Line(st.State.String(), 100), Restarts: st.Restarts,
 		Requests: c.Resources.Requests, Limits: c.Resources.Limits,
 	}
 	switch {
@@ -218,13 +219,13 @@ func (c container) row(st containerStatus, init bool) containerRow {
 		row.Message = told(st.State.Terminated.Message, 400)
 	}
 	if t := st.Last.Terminated; t != nil {
-		row.Last = plain(fmt.Sprintf("%s (exit code %d) at %s", t.Reason, t.ExitCode, stamp(t.Finished)), 120)
+		row.Last = answer.Line(fmt.Sprintf("%s (exit code %d) at %s", t.Reason, t.ExitCode, stamp(t.Finished)), 120)
 		if t.Message != "" {
 			row.Last += ": " + told(t.Message, 300)
 		}
 	}
 	for _, e := range c.Env[:min(len(c.Env), 50)] {
-		row.Env = append(row.Env, plain(e.Name, 100))
+		row.Env = append(row.Env, answer.Line(e.Name, 100))
 	}
 	return row
 }
@@ -232,13 +233,13 @@ func (c container) row(st containerStatus, init bool) containerRow {
 // String returns the container for reading.
 func (c containerRow) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n**%s**%s: %s", cell(c.Name, 100), map[bool]string{true: " (init)"}[c.Init], cell(c.Image, 300))
+	fmt.Fprintf(&b, "\n**%s**%s: %s", answer.Cell(c.Name, 100), map[bool]string{true: " (init)"}[c.Init], answer.Cell(c.Image, 300))
 	if c.State != "" {
 		fmt.Fprintf(&b, "\n- state: %s, ready %v, restarts %d", c.State, c.Ready, c.Restarts)
 	}
 	for _, f := range [][2]string{{"message", c.Message}, {"last end", c.Last}, {"requests", pairs(c.Requests)}, {"limits", pairs(c.Limits)}, {"environment", strings.Join(c.Env, ", ")}} {
 		if f[1] != "" {
-			fmt.Fprintf(&b, "\n- %s: %s", f[0], cell(f[1], 600))
+			fmt.Fprintf(&b, "\n- %s: %s", f[0], answer.Cell(f[1], 600))
 		}
 	}
 	return b.String()
@@ -253,7 +254,7 @@ func pairs(m map[string]string) string {
 }
 
 // rest writes what of spec and status was not said already.
-func rest(p *page, r kube.Resource, o object) {
+func rest(p *answer.Page, r kube.Resource, o object) {
 	rest := map[string]any{}
 	for k, v := range o {
 		if k != "metadata" && k != "kind" && k != "apiVersion" {
@@ -274,12 +275,12 @@ func rest(p *page, r kube.Resource, o object) {
 		}
 		rest["spec"] = spec
 	}
-	p.line("\n### Rest\n\n```yaml")
-	whole := yaml(rest, "", p.row)
-	p.line("```")
+	p.Line("\n### Rest\n\n```yaml")
+	whole := yaml(rest, "", p.Row)
+	p.Line("```")
 	if !whole {
-		p.line("\nThe rest is left out; k8s_get with a path shows it.")
+		p.Line("\nThe rest is left out; k8s_get with a path shows it.")
 	} else if o.at("spec", "template") != nil || r.Kind == "Pod" {
-		p.line("\nk8s_get with a path shows the containers in full.")
+		p.Line("\nk8s_get with a path shows the containers in full.")
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/servers/kubernetes/kube"
 )
 
@@ -106,21 +107,21 @@ func (s *server) events(ctx context.Context, c *kube.Client, in eventsInput) (st
 		return "", eventsOutput{}, err
 	}
 	out := eventsOutput{Total: len(list), Complete: complete, Events: []eventRow{}}
-	p := page{limit: eventsChars}
-	p.line("## Events in %s: %d\n", scope(ns), len(list))
+	p := answer.NewPage(eventsChars)
+	p.Line("## Events in %s: %d\n", scope(ns), len(list))
 	if !complete {
-		p.line("There are more than %d events; only these were looked at. Narrow them down with namespace, kind or type.\n", maxObjects)
+		p.Line("There are more than %d events; only these were looked at. Narrow them down with namespace, kind or type.\n", maxObjects)
 	}
 	if len(list) == 0 {
-		p.line("None. Clusters forget events, mostly after an hour.")
+		p.Line("None. Clusters forget events, mostly after an hour.")
 		return p.String(), out, nil
 	}
-	shown := eventTable(&p, s.now(), list, clamp(in.Limit, 1, eventRows))
+	shown := eventTable(p, s.now(), list, clamp(in.Limit, 1, eventRows))
 	for i := range shown {
 		out.Events = append(out.Events, list[i].row())
 	}
 	if rest := len(list) - shown; rest > 0 {
-		p.line("\n%d older ones are left out. Narrow them down with name, type or since_minutes.", rest)
+		p.Line("\n%d older ones are left out. Narrow them down with name, type or since_minutes.", rest)
 	}
 	return p.String(), out, nil
 }
@@ -133,7 +134,7 @@ func (s *server) eventsOf(ctx context.Context, c *kube.Client, ns string, in eve
 			continue
 		}
 		if !kube.ValidName(f[1]) {
-			return nil, false, fmt.Errorf("%q is no name", plain(f[1], 60))
+			return nil, false, fmt.Errorf("%q is no name", answer.Line(f[1], 60))
 		}
 		selectors = append(selectors, f[0]+"="+f[1])
 	}
@@ -154,15 +155,15 @@ func (s *server) eventsOf(ctx context.Context, c *kube.Client, ns string, in eve
 }
 
 // eventTable writes events, and returns how many fit.
-func eventTable(p *page, now time.Time, list []event, limit int) int {
-	p.line("| age | type | reason | object | count | message |\n| --- | --- | --- | --- | --- | --- |")
-	return p.rows(min(len(list), limit), func(i int) string {
+func eventTable(p *answer.Page, now time.Time, list []event, limit int) int {
+	p.Line("| age | type | reason | object | count | message |\n| --- | --- | --- | --- | --- | --- |")
+	return p.Rows(min(len(list), limit), func(i int) string {
 		r := list[i].row()
-		return fmt.Sprintf("| %s | %s | %s | %s | %d | %s |", age(now, list[i].when()), cell(r.Type, 20), cell(r.Reason, 40), cell(r.Object, 120), r.Count, cell(r.Message, 300))
+		return fmt.Sprintf("| %s | %s | %s | %s | %d | %s |", age(now, list[i].when()), answer.Cell(r.Type, 20), answer.Cell(r.Reason, 40), answer.Cell(r.Object, 120), r.Count, answer.Cell(r.Message, 300))
 	})
 }
 
 func (e *event) row() eventRow {
 	object := e.Involved.Kind + "/" + e.Involved.Name
-	return eventRow{stamp(e.when()), plain(e.Type, 20), plain(e.Reason, 80), plain(object, 300), e.times(), told(e.Message, 600)}
+	return eventRow{stamp(e.when()), answer.Line(e.Type, 20), answer.Line(e.Reason, 80), answer.Line(object, 300), e.times(), told(e.Message, 600)}
 }

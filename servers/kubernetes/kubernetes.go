@@ -24,6 +24,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/typed"
 	"github.com/tenon-mcp/tenon/servers/kubernetes/kube"
 	"github.com/tenon-mcp/tenon/tool"
@@ -175,10 +176,10 @@ func (a *access) namespace(c *kube.Client, given string, all bool) (string, erro
 		given = "default"
 	}
 	if !kube.ValidName(given) {
-		return "", fmt.Errorf("namespace: %q is no name of a namespace", plain(given, 60))
+		return "", fmt.Errorf("namespace: %q is no name of a namespace", answer.Line(given, 60))
 	}
 	if len(a.o.Namespaces) > 0 && !slices.Contains(a.o.Namespaces, given) {
-		return "", fmt.Errorf("namespace %s is not allowed here. Ask for one of: %s", plain(given, 60), strings.Join(a.o.Namespaces, ", "))
+		return "", fmt.Errorf("namespace %s is not allowed here. Ask for one of: %s", answer.Line(given, 60), strings.Join(a.o.Namespaces, ", "))
 	}
 	return given, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/servers/kubernetes/kube"
 )
 
@@ -92,7 +93,7 @@ func (a *access) resource(ctx context.Context, c *kube.Client, kind, namespace s
 
 func checkName(name string) error {
 	if !kube.ValidName(name) {
-		return fmt.Errorf("%q is no name of an object", plain(name, 60))
+		return fmt.Errorf("%q is no name of an object", answer.Line(name, 60))
 	}
 	return nil
 }
@@ -116,27 +117,27 @@ func (s *server) list(ctx context.Context, c *kube.Client, in listInput) (string
 		return "", listOutput{}, err
 	}
 	out := tabular(r, t, r.Namespaced && ns == "")
-	out.Remaining, out.Continue = t.Metadata.Remaining, plain(t.Metadata.Continue, 2000)
-	p := page{limit: listChars}
+	out.Remaining, out.Continue = t.Metadata.Remaining, answer.Line(t.Metadata.Continue, 2000)
+	p := answer.NewPage(listChars)
 	where := ""
 	if r.Namespaced {
 		where = " in " + scope(ns)
 	}
-	p.line("## %s%s: %d%s\n", r.Name(), where, len(out.Rows), map[bool]string{true: ", and more"}[out.Continue != ""])
+	p.Line("## %s%s: %d%s\n", r.Name(), where, len(out.Rows), map[bool]string{true: ", and more"}[out.Continue != ""])
 	if len(out.Rows) == 0 {
-		p.line("None.")
+		p.Line("None.")
 		return p.String(), out, nil
 	}
-	p.line("| %s |\n|%s", strings.Join(cells(out.Columns, 60), " | "), strings.Repeat(" --- |", len(out.Columns)))
-	shown := p.rows(len(out.Rows), func(i int) string { return "| " + strings.Join(cells(out.Rows[i], 100), " | ") + " |" })
+	p.Line("| %s |\n|%s", strings.Join(cells(out.Columns, 60), " | "), strings.Repeat(" --- |", len(out.Columns)))
+	shown := p.Rows(len(out.Rows), func(i int) string { return "| " + strings.Join(cells(out.Rows[i], 100), " | ") + " |" })
 	if rest := len(out.Rows) - shown; rest > 0 {
 		out.Rows = out.Rows[:shown]
-		p.line("\n%d more do not fit. Narrow them down with selectors, or ask with a limit of %d and continue.", rest, max(shown, 1))
+		p.Line("\n%d more do not fit. Narrow them down with selectors, or ask with a limit of %d and continue.", rest, max(shown, 1))
 		out.Continue = ""
 		return p.String(), out, nil
 	}
 	if out.Continue != "" {
-		p.line("\nThere are more: call again with continue: %s", out.Continue)
+		p.Line("\nThere are more: call again with continue: %s", out.Continue)
 	}
 	return p.String(), out, nil
 }
@@ -144,7 +145,7 @@ func (s *server) list(ctx context.Context, c *kube.Client, in listInput) (string
 func cells(list []string, limit int) []string {
 	out := make([]string, 0, len(list))
 	for _, s := range list {
-		out = append(out, cell(s, limit))
+		out = append(out, answer.Cell(s, limit))
 	}
 	return out
 }
@@ -158,9 +159,9 @@ func tabular(r kube.Resource, t table, spaces bool) listOutput {
 	if t.Kind != "Table" {
 		out.Columns = append(out.Columns, "Name", "Created At")
 		for _, i := range t.Items {
-			row := []string{plain(i.Metadata.Name, 260), stamp(i.Metadata.Created)}
+			row := []string{answer.Line(i.Metadata.Name, 260), stamp(i.Metadata.Created)}
 			if spaces {
-				row = append([]string{plain(i.Metadata.Namespace, 100)}, row...)
+				row = append([]string{answer.Line(i.Metadata.Namespace, 100)}, row...)
 			}
 			out.Rows = append(out.Rows, row)
 		}
@@ -168,13 +169,13 @@ func tabular(r kube.Resource, t table, spaces bool) listOutput {
 	}
 	for _, c := range t.Columns {
 		if c.Priority == 0 {
-			out.Columns = append(out.Columns, plain(c.Name, 60))
+			out.Columns = append(out.Columns, answer.Line(c.Name, 60))
 		}
 	}
 	for _, row := range t.Rows {
 		var line []string
 		if spaces {
-			line = append(line, plain(row.Object.Metadata.Namespace, 100))
+			line = append(line, answer.Line(row.Object.Metadata.Namespace, 100))
 		}
 		for i, c := range t.Columns {
 			if c.Priority == 0 && i < len(row.Cells) {
@@ -227,12 +228,12 @@ func (s *server) get(ctx context.Context, c *kube.Client, in getInput) (string, 
 		}
 	}
 	out := getOutput{Kind: r.Kind, Name: in.Name, Namespace: ns}
-	p := page{limit: getChars}
-	p.line("## %s %s\n\n```yaml", r.Kind, strings.TrimPrefix(ns+"/"+in.Name, "/"))
-	out.Truncated = !write(&p, v)
-	p.line("```")
+	p := answer.NewPage(getChars)
+	p.Line("## %s %s\n\n```yaml", r.Kind, strings.TrimPrefix(ns+"/"+in.Name, "/"))
+	out.Truncated = !write(p, v)
+	p.Line("```")
 	if out.Truncated {
-		p.line("\nThe rest is left out. Ask for a part with path, such as spec or status.conditions.")
+		p.Line("\nThe rest is left out. Ask for a part with path, such as spec or status.conditions.")
 	}
 	if b, err := json.Marshal(v); err == nil && len(b) <= maxShown {
 		out.Value = v
@@ -255,17 +256,17 @@ func part(v any, path string) (any, error) {
 			}
 			next, ok := c[k]
 			if !ok {
-				return nil, fmt.Errorf("there is no %q on the path. There are: %s", plain(k, 60), keys(c))
+				return nil, fmt.Errorf("there is no %q on the path. There are: %s", answer.Line(k, 60), keys(c))
 			}
 			v = next
 		case []any:
 			i, err := strconv.Atoi(k)
 			if err != nil || i < 0 || i >= len(c) {
-				return nil, fmt.Errorf("%q on the path must be a number below %d", plain(k, 60), len(c))
+				return nil, fmt.Errorf("%q on the path must be a number below %d", answer.Line(k, 60), len(c))
 			}
 			v = c[i]
 		default:
-			return nil, fmt.Errorf("there is nothing below %q on the path", plain(k, 60))
+			return nil, fmt.Errorf("there is nothing below %q on the path", answer.Line(k, 60))
 		}
 		steps = steps[used:]
 	}
@@ -274,13 +275,13 @@ func part(v any, path string) (any, error) {
 
 // write writes a value as YAML, or a text of several lines as it is, and reports
 // whether all of it found room.
-func write(p *page, v any) bool {
+func write(p *answer.Page, v any) bool {
 	s, ok := v.(string)
 	if !ok || !strings.Contains(s, "\n") {
-		return yaml(v, "", p.row)
+		return yaml(v, "", p.Row)
 	}
 	for line := range strings.SplitSeq(s, "\n") {
-		if !p.row(plain(line, 500)) {
+		if !p.Row(answer.Line(line, 500)) {
 			return false
 		}
 	}
@@ -315,7 +316,7 @@ func (a *access) missing(ctx context.Context, c *kube.Client, r kube.Resource, n
 	}
 	if r.Namespaced && len(a.o.Namespaces) == 0 {
 		if found := c.Where(ctx, r, name); len(found) > 0 {
-			return errors.New(e.Text + ". One of that name is in namespace " + plain(strings.Join(found, ", "), 400))
+			return errors.New(e.Text + ". One of that name is in namespace " + answer.Line(strings.Join(found, ", "), 400))
 		}
 	}
 	var list table
@@ -327,7 +328,7 @@ func (a *access) missing(ctx context.Context, c *kube.Client, r kube.Resource, n
 		names = append(names, i.Metadata.Name)
 	}
 	if near := nearest(name, names, 5); len(near) > 0 {
-		return errors.New(e.Text + ". Nearest names there: " + plain(strings.Join(near, ", "), 600))
+		return errors.New(e.Text + ". Nearest names there: " + answer.Line(strings.Join(near, ", "), 600))
 	}
 	return errors.New(e.Text + ". k8s_list shows what is there")
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/servers/kubernetes/kube"
 )
 
@@ -87,36 +88,36 @@ func (s *server) logs(ctx context.Context, c *kube.Client, in logsInput) (string
 	defer body.Close()
 	lines, dropped, err := lastLines(body, in.Grep, tail)
 	if err != nil && len(lines) == 0 {
-		return "", none, errors.New("the log broke off before its end: " + plain(err.Error(), 200))
+		return "", none, errors.New("the log broke off before its end: " + answer.Line(err.Error(), 200))
 	}
 	out := logsOutput{Pod: in.Pod, Namespace: ns, Container: container, Others: others}
-	head := page{limit: logsChars}
-	head.line("## Log of %s, container %s, %s\n", in.Pod, container, scope(ns))
+	head := answer.NewPage(logsChars)
+	head.Line("## Log of %s, container %s, %s\n", in.Pod, container, scope(ns))
 	if len(others) > 0 {
-		head.line("- other containers: %s", plain(strings.Join(others, ", "), 300))
+		head.Line("- other containers: %s", answer.Line(strings.Join(others, ", "), 300))
 	}
 	if n := restartsOf(&target, container); n > 0 && !in.Previous {
-		head.line("- it restarted %d times; previous=true shows the run before", n)
+		head.Line("- it restarted %d times; previous=true shows the run before", n)
 	}
 	if err != nil {
-		head.line("- the log broke off before its end: %s", plain(err.Error(), 200))
+		head.Line("- the log broke off before its end: %s", answer.Line(err.Error(), 200))
 	}
-	out.Lines, out.LeftOut = fitLines(lines, logsChars-head.used-reserve)
+	out.Lines, out.LeftOut = fitLines(lines, head.Room())
 	out.LeftOut += dropped
 	switch {
 	case len(lines) == 0 && in.Grep != "":
-		head.line("\nNo line holds the text of grep.")
+		head.Line("\nNo line holds the text of grep.")
 	case len(lines) == 0:
-		head.line("\nThe log is empty. The status of the pod is %s; k8s_describe says more.", plain(target.state(), 100))
+		head.Line("\nThe log is empty. The status of the pod is %s; k8s_describe says more.", answer.Line(target.state(), 100))
 	default:
 		if out.LeftOut > 0 {
-			head.line("- %d older lines are left out; narrow them down with grep or since_minutes", out.LeftOut)
+			head.Line("- %d older lines are left out; narrow them down with grep or since_minutes", out.LeftOut)
 		}
-		head.line("\n```")
+		head.Line("\n```")
 		for _, l := range out.Lines {
-			head.line("%s", l)
+			head.Line("%s", l)
 		}
-		head.line("```")
+		head.Line("```")
 	}
 	return head.String(), out, nil
 }
@@ -138,7 +139,7 @@ func containerOf(p *pod, want string) (string, []string, error) {
 	}
 	i := slices.Index(names, want)
 	if i < 0 {
-		return "", nil, fmt.Errorf("the pod has no container %q; it has: %s", plain(want, 60), plain(strings.Join(names, ", "), 600))
+		return "", nil, fmt.Errorf("the pod has no container %q; it has: %s", answer.Line(want, 60), answer.Line(strings.Join(names, ", "), 600))
 	}
 	return want, slices.Delete(names, i, i+1), nil
 }
@@ -156,9 +157,9 @@ func logsError(err error, previous bool) error {
 	e, ok := errors.AsType[*kube.Error](err)
 	switch {
 	case ok && e.Code == http.StatusBadRequest && previous:
-		return errors.New(plain(e.Text, 500) + ". There may be no run before this one: ask without previous")
+		return errors.New(answer.Line(e.Text, 500) + ". There may be no run before this one: ask without previous")
 	case ok && e.Code == http.StatusBadRequest:
-		return errors.New(plain(e.Text, 500) + ". The container may not have started: k8s_describe says why")
+		return errors.New(answer.Line(e.Text, 500) + ". The container may not have started: k8s_describe says why")
 	}
 	return err
 }

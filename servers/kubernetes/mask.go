@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/cmdmask"
 )
 
@@ -138,7 +139,7 @@ func yaml(v any, indent string, write func(string) bool) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			if !pair(indent+plain(k, 200)+":", v[k], indent+"  ", write) {
+			if !pair(indent+answer.Line(k, 200)+":", v[k], indent+"  ", write) {
 				return false
 			}
 		}
@@ -187,7 +188,7 @@ func pair(head string, v any, indent string, write func(string) bool) bool {
 
 func scalar(v any) string {
 	if s, ok := v.(string); ok {
-		s = plain(s, 500)
+		s = answer.Line(s, 500)
 		if s == "" || strings.ContainsAny(s[:1], "&*!|>%@`{[\"'#-?,: ") || strings.Contains(s, ": ") || strings.HasSuffix(s, ":") ||
 			strings.Contains(s, " #") || strings.HasSuffix(s, " ") || slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "~"}, strings.ToLower(s)) || strings.Trim(s, "0123456789.eE+-_") == "" {
 			b, err := json.Marshal(s)

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/answer"
 )
 
 // nearest returns at most n of the names that are most like the wanted one.
@@ -42,5 +44,5 @@ func alike(a, b string) float64 {
 
 // keys returns the names of what is in a map, on one line.
 func keys(m map[string]any) string {
-	return plain(strings.Join(slices.Sorted(maps.Keys(m)), ", "), 400)
+	return answer.Line(strings.Join(slices.Sorted(maps.Keys(m)), ", "), 400)
 }

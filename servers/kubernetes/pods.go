@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/servers/kubernetes/kube"
 )
 
@@ -235,7 +236,7 @@ func (s *server) pods(ctx context.Context, c *kube.Client, in podsInput) (string
 	}
 	if in.Node != "" {
 		if !kube.ValidName(in.Node) {
-			return "", podsOutput{}, fmt.Errorf("node: %q is no name of a node", plain(in.Node, 60))
+			return "", podsOutput{}, fmt.Errorf("node: %q is no name of a node", answer.Line(in.Node, 60))
 		}
 		query.Set("fieldSelector", "spec.nodeName="+in.Node)
 	}
@@ -259,26 +260,26 @@ func (s *server) pods(ctx context.Context, c *kube.Client, in podsInput) (string
 		}
 		return b.restarts() - a.restarts()
 	})
-	p := page{limit: podsChars}
-	p.line("## Pods in %s: %d, of which %d not well\n", scope(ns), out.Total, out.Problems)
+	p := answer.NewPage(podsChars)
+	p.Line("## Pods in %s: %d, of which %d not well\n", scope(ns), out.Total, out.Problems)
 	if !complete {
-		p.line("There are more than %d pods; only these were looked at. Narrow them down with namespace or label_selector.\n", maxObjects)
+		p.Line("There are more than %d pods; only these were looked at. Narrow them down with namespace or label_selector.\n", maxObjects)
 	}
 	if len(list) == 0 {
-		p.line("None. k8s_list with kind namespaces says which namespaces there are.")
+		p.Line("None. k8s_list with kind namespaces says which namespaces there are.")
 		return p.String(), out, nil
 	}
-	p.line("| namespace | pod | ready | status | restarts | last end | age | node |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
+	p.Line("| namespace | pod | ready | status | restarts | last end | age | node |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
 	now := s.now()
-	shown := p.rows(min(len(list), podRows), func(i int) string {
+	shown := p.Rows(min(len(list), podRows), func(i int) string {
 		r := list[i].row()
-		return fmt.Sprintf("| %s | %s | %s | %s | %d | %s | %s | %s |", cell(r.Namespace, 40), cell(r.Name, 80), r.Ready, cell(r.Status, 40), r.Restarts, cell(r.LastEnd, 60), age(now, list[i].Metadata.Created), cell(r.Node, 40))
+		return fmt.Sprintf("| %s | %s | %s | %s | %d | %s | %s | %s |", answer.Cell(r.Namespace, 40), answer.Cell(r.Name, 80), r.Ready, answer.Cell(r.Status, 40), r.Restarts, answer.Cell(r.LastEnd, 60), age(now, list[i].Metadata.Created), answer.Cell(r.Node, 40))
 	})
 	for i := range shown {
 		out.Pods = append(out.Pods, list[i].row())
 	}
 	if rest := len(list) - shown; rest > 0 {
-		p.line("\n%d more are left out. Narrow them down with namespace, label_selector or status=problems.", rest)
+		p.Line("\n%d more are left out. Narrow them down with namespace, label_selector or status=problems.", rest)
 	}
 	return p.String(), out, nil
 }
@@ -286,8 +287,8 @@ func (s *server) pods(ctx context.Context, c *kube.Client, in podsInput) (string
 func (p *pod) row() podRow {
 	n, all := p.ready()
 	return podRow{
-		plain(p.Metadata.Namespace, 100), plain(p.Metadata.Name, 260), fmt.Sprintf("%d/%d", n, all), plain(p.state(), 80), p.restarts(),
-		plain(p.last(), 100), stamp(p.Metadata.Created), plain(p.Spec.Node, 100), plain(p.Status.PodIP, 50),
+		answer.Line(p.Metadata.Namespace, 100), answer.Line(p.Metadata.Name, 260), fmt.Sprintf("%d/%d", n, all), answer.Line(p.state(), 80), p.restarts(),
+		answer.Line(p.last(), 100), stamp(p.Metadata.Created), answer.Line(p.Spec.Node, 100), answer.Line(p.Status.PodIP, 50),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/servers/kubernetes/kube"
 )
 
@@ -100,31 +101,31 @@ func (s *server) rollout(ctx context.Context, c *kube.Client, in rolloutInput) (
 	}
 	out := w.progress(in.Kind)
 	out.Pods = []podRow{}
-	p := page{limit: rolloutChars}
-	p.line("## Rollout of %s %s/%s: %s\n", in.Kind, ns, in.Name, out.State)
-	p.line("- %s", out.Message)
-	p.line("- pods: %d desired, %d updated, %d ready, %d available", out.Desired, out.Updated, out.Ready, out.Available)
+	p := answer.NewPage(rolloutChars)
+	p.Line("## Rollout of %s %s/%s: %s\n", in.Kind, ns, in.Name, out.State)
+	p.Line("- %s", out.Message)
+	p.Line("- pods: %d desired, %d updated, %d ready, %d available", out.Desired, out.Updated, out.Ready, out.Available)
 	for _, cond := range w.Status.Conditions {
-		p.line("- %s=%s %s: %s", plain(cond.Type, 60), plain(cond.Status, 20), plain(cond.Reason, 60), told(cond.Message, 300))
+		p.Line("- %s=%s %s: %s", answer.Line(cond.Type, 60), answer.Line(cond.Status, 20), answer.Line(cond.Reason, 60), told(cond.Message, 300))
 	}
 	if selector := selectorText(w.Spec.Selector); selector != "" && out.State != "complete" {
 		pods, _, err := items[pod](ctx, c, corePath(ns, "pods"), url.Values{"labelSelector": {selector}})
 		if err != nil {
-			p.line("- its pods cannot be read: %s", plain(err.Error(), 300))
+			p.Line("- its pods cannot be read: %s", answer.Line(err.Error(), 300))
 		}
 		pods = slices.DeleteFunc(pods, func(q pod) bool { return q.healthy() })
 		if len(pods) > 0 {
-			p.line("\n| pod | ready | status | restarts | last end |\n| --- | --- | --- | --- | --- |")
+			p.Line("\n| pod | ready | status | restarts | last end |\n| --- | --- | --- | --- | --- |")
 		}
-		shown := p.rows(min(len(pods), 10), func(i int) string {
+		shown := p.Rows(min(len(pods), 10), func(i int) string {
 			r := pods[i].row()
-			return fmt.Sprintf("| %s | %s | %s | %d | %s |", cell(r.Name, 100), r.Ready, cell(r.Status, 60), r.Restarts, cell(r.LastEnd, 80))
+			return fmt.Sprintf("| %s | %s | %s | %d | %s |", answer.Cell(r.Name, 100), r.Ready, answer.Cell(r.Status, 60), r.Restarts, answer.Cell(r.LastEnd, 80))
 		})
 		for i := range shown {
 			out.Pods = append(out.Pods, pods[i].row())
 		}
 		if rest := len(pods) - shown; rest > 0 {
-			p.line("\n%d more pods are not well.", rest)
+			p.Line("\n%d more pods are not well.", rest)
 		}
 	}
 	return p.String(), out, nil

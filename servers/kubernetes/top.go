@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/servers/kubernetes/kube"
 )
 
@@ -102,24 +103,24 @@ func (s *server) top(ctx context.Context, c *kube.Client, in topInput) (string, 
 		return cmp.Compare(b.MilliCPU, a.MilliCPU)
 	})
 	out := topOutput{Total: len(rows), Rows: []topRow{}}
-	p := page{limit: topChars}
+	p := answer.NewPage(topChars)
 	where := ""
 	if r.Namespaced {
 		where = " in " + scope(ns)
 	}
-	p.line("## Use of resources: %d %s%s\n", len(rows), in.What, where)
+	p.Line("## Use of resources: %d %s%s\n", len(rows), in.What, where)
 	if len(rows) == 0 {
-		p.line("None.")
+		p.Line("None.")
 		return p.String(), out, nil
 	}
-	p.line("| namespace | name | cpu | memory |\n| --- | --- | --- | --- |")
-	shown := p.rows(min(len(rows), topRows), func(i int) string {
+	p.Line("| namespace | name | cpu | memory |\n| --- | --- | --- | --- |")
+	shown := p.Rows(min(len(rows), topRows), func(i int) string {
 		t := rows[i]
-		return fmt.Sprintf("| %s | %s | %dm%s | %.1f MiB%s |", cell(t.Namespace, 60), cell(t.Name, 120), t.MilliCPU, inBrackets(t.CPUPart), float64(t.Memory)/(1<<20), inBrackets(t.MemoryPart))
+		return fmt.Sprintf("| %s | %s | %dm%s | %.1f MiB%s |", answer.Cell(t.Namespace, 60), answer.Cell(t.Name, 120), t.MilliCPU, inBrackets(t.CPUPart), float64(t.Memory)/(1<<20), inBrackets(t.MemoryPart))
 	})
 	out.Rows = append(out.Rows, rows[:shown]...)
 	if rest := len(rows) - shown; rest > 0 {
-		p.line("\n%d more, which use less, are left out.", rest)
+		p.Line("\n%d more, which use less, are left out.", rest)
 	}
 	return p.String(), out, nil
 }
@@ -132,7 +133,7 @@ func inBrackets(s string) string {
 }
 
 func (m measured) row(room usage) topRow {
-	row := topRow{Namespace: plain(m.Metadata.Namespace, 100), Name: plain(m.Metadata.Name, 260)}
+	row := topRow{Namespace: answer.Line(m.Metadata.Namespace, 100), Name: answer.Line(m.Metadata.Name, 260)}
 	all := []usage{m.Usage}
 	for _, c := range m.Containers {
 		all = append(all, c.Usage)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/answer"
 )
 
 // Bounds on the answers.
@@ -91,32 +93,32 @@ func (s *server) alerts(ctx context.Context, in alertsInput) (reply, alertsOutpu
 		}
 		return a.ActiveAt.Compare(b.ActiveAt)
 	})
-	p := page{limit: alertsChars}
-	p.line("## Alerts: %d firing, %d pending\n", out.Firing, out.Pending)
-	p.notes(n)
+	p := answer.NewPage(alertsChars)
+	p.Line("## Alerts: %d firing, %d pending\n", out.Firing, out.Pending)
+	addNotes(p, n)
 	if len(list) == 0 {
-		p.line("None.")
+		p.Line("None.")
 		return reply{text: p.String()}, out, nil
 	}
-	p.line("| state | alert | severity | on | since | value | summary |\n| --- | --- | --- | --- | --- | --- | --- |")
+	p.Line("| state | alert | severity | on | since | value | summary |\n| --- | --- | --- | --- | --- | --- | --- |")
 	now := s.now()
-	shown := p.rows(min(len(list), alertRows), func(i int) string {
+	shown := p.Rows(min(len(list), alertRows), func(i int) string {
 		a := list[i]
 		when := fmt.Sprintf("%s (%s)", stamp(a.ActiveAt), since(now.Sub(a.ActiveAt)))
-		return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |", cell(a.State, 20), cell(a.Labels["alertname"], 80), cell(a.Labels["severity"], 20),
-			cell(a.Labels.first("service", "job", "instance"), 60), when, cell(a.Value, 30), cell(a.Annotations.first("summary", "description", "message"), 120))
+		return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |", answer.Cell(a.State, 20), answer.Cell(a.Labels["alertname"], 80), answer.Cell(a.Labels["severity"], 20),
+			answer.Cell(a.Labels.first("service", "job", "instance"), 60), when, answer.Cell(a.Value, 30), answer.Cell(a.Annotations.first("summary", "description", "message"), 120))
 	})
 	for _, a := range list[:shown] {
 		out.Alerts = append(out.Alerts, alertRow{
-			plain(a.State, 20), plain(a.Labels["alertname"], 200), plain(a.Labels["severity"], 60),
-			plain(a.Labels.first("service", "job", "instance"), 200), stamp(a.ActiveAt), plain(a.Value, 60), a.Labels.bounded(), a.Annotations.bounded(),
+			answer.Line(a.State, 20), answer.Line(a.Labels["alertname"], 200), answer.Line(a.Labels["severity"], 60),
+			answer.Line(a.Labels.first("service", "job", "instance"), 200), stamp(a.ActiveAt), answer.Line(a.Value, 60), a.Labels.bounded(), a.Annotations.bounded(),
 		})
 	}
 	if rest := len(list) - shown; rest > 0 {
-		p.line("\n%d more are left out. prom_query with ALERTS{alertstate=\"firing\"} and labels of your choice narrows them down.", rest)
+		p.Line("\n%d more are left out. prom_query with ALERTS{alertstate=\"firing\"} and labels of your choice narrows them down.", rest)
 	}
 	if out.Pending > 0 && in.State != "firing" {
-		p.line("\nPending alerts have not fired: their condition must hold for longer first.")
+		p.Line("\nPending alerts have not fired: their condition must hold for longer first.")
 	}
 	return reply{text: p.String()}, out, nil
 }
@@ -194,15 +196,15 @@ func (s *server) rules(ctx context.Context, in rulesInput) (reply, rulesOutput, 
 	}
 	slices.SortStableFunc(list, func(a, b rule) int { return ruleRank(a) - ruleRank(b) })
 	out := rulesOutput{Total: len(list), Rules: []ruleRow{}, notes: n}
-	p := page{limit: rulesChars}
-	p.line("## Rules: %d\n", out.Total)
-	p.notes(n)
+	p := answer.NewPage(rulesChars)
+	p.Line("## Rules: %d\n", out.Total)
+	addNotes(p, n)
 	if len(list) == 0 {
-		p.line("None%s.", map[bool]string{true: " that matches the filter"}[in.Filter != ""])
+		p.Line("None%s.", map[bool]string{true: " that matches the filter"}[in.Filter != ""])
 		return reply{text: p.String()}, out, nil
 	}
-	p.line("| state | rule | group | expression | for | health |\n| --- | --- | --- | --- | --- | --- |")
-	shown := p.rows(min(len(list), alertRows), func(i int) string {
+	p.Line("| state | rule | group | expression | for | health |\n| --- | --- | --- | --- | --- | --- |")
+	shown := p.Rows(min(len(list), alertRows), func(i int) string {
 		r := list[i]
 		health := r.Health
 		if r.LastError != "" {
@@ -212,17 +214,17 @@ func (s *server) rules(ctx context.Context, in rulesInput) (reply, rulesOutput, 
 		if r.Type == "recording" {
 			state = "record"
 		}
-		return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |", cell(state, 20), cell(r.Name, 80), cell(r.group, 60), cell(r.Query, 240),
-			since(time.Duration(r.Duration*float64(time.Second))), cell(health, 160))
+		return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |", answer.Cell(state, 20), answer.Cell(r.Name, 80), answer.Cell(r.group, 60), answer.Cell(r.Query, 240),
+			since(time.Duration(r.Duration*float64(time.Second))), answer.Cell(health, 160))
 	})
 	for _, r := range list[:shown] {
 		out.Rules = append(out.Rules, ruleRow{
-			plain(r.Type, 20), plain(r.group, 100), plain(r.Name, 200), plain(r.Query, 1000),
-			plain(r.State, 20), plain(r.Health, 20), plain(r.LastError, 300), r.Duration, plain(r.Labels["severity"], 60),
+			answer.Line(r.Type, 20), answer.Line(r.group, 100), answer.Line(r.Name, 200), answer.Line(r.Query, 1000),
+			answer.Line(r.State, 20), answer.Line(r.Health, 20), answer.Line(r.LastError, 300), r.Duration, answer.Line(r.Labels["severity"], 60),
 		})
 	}
 	if rest := len(list) - shown; rest > 0 {
-		p.line("\n%d more are left out. Narrow them down with filter.", rest)
+		p.Line("\n%d more are left out. Narrow them down with filter.", rest)
 	}
 	return reply{text: p.String()}, out, nil
 }

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/answer"
 )
 
 const (
@@ -94,7 +96,7 @@ func httpClient(config *tls.Config, base *url.URL) *http.Client {
 			}
 			if req.URL.Scheme != base.Scheme || req.URL.Host != base.Host {
 				to := url.URL{Scheme: req.URL.Scheme, Host: req.URL.Host}
-				return &apiError{text: "the server redirects to " + plain(to.String(), 200) + ", which is not followed, for the login would go along. " +
+				return &apiError{text: "the server redirects to " + answer.Line(to.String(), 200) + ", which is not followed, for the login would go along. " +
 					"If that is the right address (or a page to log in at), the operator sets the option url accordingly"}
 			}
 			req.Header.Del("Referer")
@@ -143,7 +145,7 @@ func (c *client) get(ctx context.Context, endpoint string, params url.Values, ou
 	}
 	n := notes{bounded(e.Warnings), bounded(e.Infos)}
 	if err := json.Unmarshal(e.Data, out); err != nil {
-		return n, &apiError{text: "the answer of the server is of an unknown form: " + plain(err.Error(), 200)}
+		return n, &apiError{text: "the answer of the server is of an unknown form: " + answer.Line(err.Error(), 200)}
 	}
 	return n, nil
 }
@@ -152,7 +154,7 @@ func (c *client) get(ctx context.Context, endpoint string, params url.Values, ou
 func bounded(list []string) []string {
 	var out []string
 	for _, s := range list[:min(len(list), 10)] {
-		out = append(out, plain(s, 300))
+		out = append(out, answer.Line(s, 300))
 	}
 	return out
 }
@@ -175,7 +177,7 @@ func (c *client) fetch(ctx context.Context, path string, params url.Values) (int
 	}
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), body)
 	if err != nil {
-		return 0, nil, &apiError{text: "this cannot be asked for: " + plain(err.Error(), 200)}
+		return 0, nil, &apiError{text: "this cannot be asked for: " + answer.Line(err.Error(), 200)}
 	}
 	hidden := c.secrets
 	maps.Copy(req.Header, c.header)
@@ -231,7 +233,7 @@ func (c *client) unreachable(err error) error {
 	case errors.As(err, &authority):
 		return &apiError{text: at + ": the certificate was signed by somebody unknown; the operator sets ca_file"}
 	case errors.As(err, &cert):
-		return &apiError{text: at + ": the certificate is not valid: " + plain(cert.Err.Error(), 200)}
+		return &apiError{text: at + ": the certificate is not valid: " + answer.Line(cert.Err.Error(), 200)}
 	case errors.As(err, &record), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
 		return &apiError{text: at + ": the answer is not TLS; the operator writes http:// in the option url"}
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.Errno(10061)): // the latter on Windows
@@ -240,7 +242,7 @@ func (c *client) unreachable(err error) error {
 	if inner, ok := errors.AsType[*url.Error](err); ok {
 		err = inner.Err
 	}
-	text := plain(err.Error(), 300)
+	text := answer.Line(err.Error(), 300)
 	for _, secret := range c.secrets {
 		text = strings.ReplaceAll(text, secret, masked)
 	}
@@ -249,7 +251,7 @@ func (c *client) unreachable(err error) error {
 
 // failed returns the error that the API reports, with what to do about it.
 func failed(code int, e envelope) error {
-	said := plain(e.Error, 600)
+	said := answer.Line(e.Error, 600)
 	advice := ""
 	switch {
 	case strings.Contains(said, "exceeded maximum resolution"):
@@ -261,7 +263,7 @@ func failed(code int, e envelope) error {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		advice = " The operator looks at the login of this server."
 	}
-	kind := plain(e.ErrorType, 40)
+	kind := answer.Line(e.ErrorType, 40)
 	if kind == "" {
 		kind = fmt.Sprintf("HTTP %d", code)
 	}
@@ -270,7 +272,7 @@ func failed(code int, e envelope) error {
 
 // noAPI says what an answer that is none of the API means.
 func noAPI(code int, body []byte, base *url.URL) error {
-	what := plain(strings.Join(strings.Fields(string(body[:min(len(body), 600)])), " "), 160)
+	what := answer.Line(strings.Join(strings.Fields(string(body[:min(len(body), 600)])), " "), 160)
 	at := base.Scheme + "://" + base.Host + base.Path
 	var text string
 	switch {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/answer"
 )
 
 const (
@@ -55,14 +57,14 @@ func (c *client) about(ctx context.Context, sel selector, span url.Values) []str
 			continue
 		}
 		if !slices.Contains(names, m.label) {
-			out = append(out, fmt.Sprintf("%s has no label %q; it has: %s", sel.name, plain(m.label, 60), list(names, 15)))
+			out = append(out, fmt.Sprintf("%s has no label %q; it has: %s", sel.name, answer.Line(m.label, 60), list(names, 15)))
 			continue
 		}
 		var values []string
 		if _, err := c.get(ctx, labelValues(m.label), with(span, "match[]", quoted), &values); err != nil || slices.Contains(values, m.value) {
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s has no series with %s=%q; values there: %s", sel.name, plain(m.label, 60), plain(m.value, 60), list(nearest(m.value, values, 8), 8)))
+		out = append(out, fmt.Sprintf("%s has no series with %s=%q; values there: %s", sel.name, answer.Line(m.label, 60), answer.Line(m.value, 60), list(nearest(m.value, values, 8), 8)))
 	}
 	if out == nil {
 		out = append(out, fmt.Sprintf("%s exists, with the labels %s. Perhaps it had no value at this time, or its labels do not meet in this combination", sel.name, list(names, 15)))
@@ -78,9 +80,9 @@ func (c *client) nearMetrics(ctx context.Context, name string, span url.Values) 
 	}
 	near := nearest(name, all, 5)
 	if len(near) == 0 {
-		return []string{fmt.Sprintf("there is no metric %s. Call prom_label_values with label __name__ for the names there are", plain(name, 100))}
+		return []string{fmt.Sprintf("there is no metric %s. Call prom_label_values with label __name__ for the names there are", answer.Line(name, 100))}
 	}
-	return []string{fmt.Sprintf("there is no metric %s; nearest names: %s", plain(name, 100), list(near, 5))}
+	return []string{fmt.Sprintf("there is no metric %s; nearest names: %s", answer.Line(name, 100), list(near, 5))}
 }
 
 func with(v url.Values, key, value string) url.Values {
@@ -93,7 +95,7 @@ func with(v url.Values, key, value string) url.Values {
 func list(names []string, n int) string {
 	var out []string
 	for _, name := range names[:min(n, len(names))] {
-		out = append(out, plain(name, 100))
+		out = append(out, answer.Line(name, 100))
 	}
 	s := strings.Join(out, ", ")
 	if len(names) > n {

@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/answer"
 )
 
 // Bounds on the answers.
@@ -138,7 +140,7 @@ func (s *server) values(ctx context.Context, in valuesInput) (reply, valuesOutpu
 		want := strings.ToLower(in.Filter)
 		all = slices.DeleteFunc(all, func(v string) bool { return !strings.Contains(strings.ToLower(v), want) })
 	}
-	r, out := shortList("Values of "+cell(in.Label, 80), all, n)
+	r, out := shortList("Values of "+answer.Cell(in.Label, 80), all, n)
 	if len(all) == 0 {
 		r.text += s.noValues(ctx, in)
 	}
@@ -194,18 +196,18 @@ func (s *server) matching(match string) (url.Values, error) {
 // shortList returns a list of names.
 func shortList(title string, all []string, n notes) (reply, valuesOutput) {
 	out := valuesOutput{Total: len(all), Values: []string{}, notes: n}
-	p := page{limit: valuesChars}
-	p.line("## %s: %d\n", title, len(all))
-	p.notes(n)
-	shown := p.rows(min(len(all), valueRows), func(i int) string { return "- " + cell(all[i], 200) })
+	p := answer.NewPage(valuesChars)
+	p.Line("## %s: %d\n", title, len(all))
+	addNotes(p, n)
+	shown := p.Rows(min(len(all), valueRows), func(i int) string { return "- " + answer.Cell(all[i], 200) })
 	for _, v := range all[:shown] {
-		out.Values = append(out.Values, plain(v, 300))
+		out.Values = append(out.Values, answer.Line(v, 300))
 	}
 	switch rest := len(all) - shown; {
 	case len(all) == 0:
-		p.line("None.")
+		p.Line("None.")
 	case rest > 0:
-		p.line("\n%d more are left out. Narrow them down with match, or with filter where the tool has one.", rest)
+		p.Line("\n%d more are left out. Narrow them down with match, or with filter where the tool has one.", rest)
 	}
 	return reply{text: p.String()}, out
 }
@@ -228,13 +230,13 @@ func (s *server) series(ctx context.Context, in seriesInput) (reply, seriesOutpu
 		return reply{}, seriesOutput{}, position(in.Match[0], err)
 	}
 	out := seriesOutput{Total: len(all), Series: []labels{}, Labels: distinct(all), notes: n}
-	p := page{limit: seriesChars}
-	p.line("## Series: %d\n", len(all))
-	p.notes(n)
+	p := answer.NewPage(seriesChars)
+	p.Line("## Series: %d\n", len(all))
+	addNotes(p, n)
 	if len(all) == 0 {
-		p.line("None in the last %s.", since(time.Duration(lookback)*time.Second))
+		p.Line("None in the last %s.", since(time.Duration(lookback)*time.Second))
 		for _, h := range s.client.hints(ctx, in.Match[0], s.now()) {
-			p.line("- %s", h)
+			p.Line("- %s", h)
 		}
 		return reply{text: p.String()}, out, nil
 	}
@@ -242,13 +244,13 @@ func (s *server) series(ctx context.Context, in seriesInput) (reply, seriesOutpu
 	for _, k := range slices.Sorted(maps.Keys(out.Labels)) {
 		counts = append(counts, fmt.Sprintf("%s %d", k, out.Labels[k]))
 	}
-	p.line("- values of each label: %s\n", cell(strings.Join(counts, ", "), 800))
-	shown := p.rows(min(len(all), seriesRows), func(i int) string { return "- " + cell(all[i].String(), 300) })
+	p.Line("- values of each label: %s\n", answer.Cell(strings.Join(counts, ", "), 800))
+	shown := p.Rows(min(len(all), seriesRows), func(i int) string { return "- " + answer.Cell(all[i].String(), 300) })
 	for _, l := range all[:shown] {
 		out.Series = append(out.Series, l.bounded())
 	}
 	if rest := len(all) - shown; rest > 0 {
-		p.line("\n%d more are left out. Narrow the selector.", rest)
+		p.Line("\n%d more are left out. Narrow the selector.", rest)
 	}
 	return reply{text: p.String()}, out, nil
 }
@@ -269,7 +271,7 @@ func distinct(all []labels) map[string]int {
 	}
 	out := make(map[string]int, len(seen))
 	for k, values := range seen {
-		out[plain(k, 100)] = len(values)
+		out[answer.Line(k, 100)] = len(values)
 	}
 	return out
 }
@@ -292,30 +294,30 @@ func (s *server) metadata(ctx context.Context, in metadataInput) (reply, metadat
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		for _, m := range all[name] {
 			if strings.Contains(strings.ToLower(name+"\n"+m.Help), want) {
-				list = append(list, metadataRow{plain(name, 200), plain(m.Type, 30), plain(m.Help, 300), plain(m.Unit, 30)})
+				list = append(list, metadataRow{answer.Line(name, 200), answer.Line(m.Type, 30), answer.Line(m.Help, 300), answer.Line(m.Unit, 30)})
 			}
 		}
 	}
 	out := metadataOutput{Total: len(list), Metrics: []metadataRow{}, notes: n}
-	p := page{limit: metadataChars}
-	p.line("## Metrics: %d\n", len(list))
-	p.notes(n)
+	p := answer.NewPage(metadataChars)
+	p.Line("## Metrics: %d\n", len(list))
+	addNotes(p, n)
 	if len(list) == 0 {
-		p.line("None. Metadata is known of scraped metrics alone, under the name that the target gives: of histograms without _bucket, _sum and _count.")
+		p.Line("None. Metadata is known of scraped metrics alone, under the name that the target gives: of histograms without _bucket, _sum and _count.")
 		if in.Metric != "" {
 			for _, h := range s.client.about(ctx, selector{name: in.Metric}, before(s.now(), defaultRange)) {
-				p.line("- %s", h)
+				p.Line("- %s", h)
 			}
 		}
 		return reply{text: p.String()}, out, nil
 	}
-	p.line("| metric | type | unit | help |\n| --- | --- | --- | --- |")
-	shown := p.rows(min(len(list), metadataRows), func(i int) string {
-		return fmt.Sprintf("| %s | %s | %s | %s |", cell(list[i].Metric, 120), cell(list[i].Type, 20), cell(list[i].Unit, 20), cell(list[i].Help, 200))
+	p.Line("| metric | type | unit | help |\n| --- | --- | --- | --- |")
+	shown := p.Rows(min(len(list), metadataRows), func(i int) string {
+		return fmt.Sprintf("| %s | %s | %s | %s |", answer.Cell(list[i].Metric, 120), answer.Cell(list[i].Type, 20), answer.Cell(list[i].Unit, 20), answer.Cell(list[i].Help, 200))
 	})
 	out.Metrics = append(out.Metrics, list[:shown]...)
 	if rest := len(list) - shown; rest > 0 {
-		p.line("\n%s more are left out. Narrow them down with filter.", strconv.Itoa(rest))
+		p.Line("\n%s more are left out. Narrow them down with filter.", strconv.Itoa(rest))
 	}
 	return reply{text: p.String()}, out, nil
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/tenon-mcp/tenon/internal/answer"
 )
 
 // place matches where in a query a mistake is: line, column, what it is.
@@ -36,6 +38,6 @@ func position(promql string, err error) error {
 	const around = 60
 	runes := []rune(strings.ReplaceAll(text, "\t", " "))
 	from := max(0, before-around)
-	shown := plain(string(runes[from:min(len(runes), before+around)]), 2*around)
+	shown := answer.Line(string(runes[from:min(len(runes), before+around)]), 2*around)
 	return &apiError{kind: e.kind, text: e.text + "\n\n```\n" + shown + "\n" + strings.Repeat(" ", before-from) + "^\n```\n\nMend the query and ask again."}
 }

@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/answer"
 )
 
 // Bounds on the answers.
@@ -97,7 +99,7 @@ func (r *result) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &raw); err != nil {
 		return err
 	}
-	r.Type = plain(raw.ResultType, 20)
+	r.Type = answer.Line(raw.ResultType, 20)
 	switch raw.ResultType {
 	case "vector", "matrix":
 		return json.Unmarshal(raw.Result, &r.Series)
@@ -161,44 +163,44 @@ func (s *server) query(ctx context.Context, in queryInput) (reply, queryOutput, 
 	if err != nil {
 		return reply{}, queryOutput{}, position(in.PromQL, err)
 	}
-	out := queryOutput{Query: plain(in.PromQL, 1000), Type: r.Type, Total: len(r.Series), Series: []sample{}, notes: n}
-	p := page{limit: queryChars}
-	p.title(in.PromQL)
-	p.line("- type: %s", r.Type)
-	p.line("- series: %d", out.Total)
-	p.notes(n)
+	out := queryOutput{Query: answer.Line(in.PromQL, 1000), Type: r.Type, Total: len(r.Series), Series: []sample{}, notes: n}
+	p := answer.NewPage(queryChars)
+	addTitle(p, in.PromQL)
+	p.Line("- type: %s", r.Type)
+	p.Line("- series: %d", out.Total)
+	addNotes(p, n)
 	if len(r.Series) == 0 {
 		out.Hints = s.client.hints(ctx, in.PromQL, at)
-		p.line("\nNothing matched.")
+		p.Line("\nNothing matched.")
 		for _, h := range out.Hints {
-			p.line("- %s", h)
+			p.Line("- %s", h)
 		}
 		return reply{text: p.String()}, out, nil
 	}
-	samples(&p, r, &out)
+	samples(p, r, &out)
 	return reply{text: p.String()}, out, nil
 }
 
 // samples writes the series of an answer as a table, and into out.
-func samples(p *page, r result, out *queryOutput) {
-	p.line("\n| metric | value | timestamp |\n| --- | --- | --- |")
-	shown := p.rows(min(len(r.Series), queryRows), func(i int) string {
+func samples(p *answer.Page, r result, out *queryOutput) {
+	p.Line("\n| metric | value | timestamp |\n| --- | --- | --- |")
+	shown := p.Rows(min(len(r.Series), queryRows), func(i int) string {
 		points := r.Series[i].points()
 		if len(points) == 0 {
-			return fmt.Sprintf("| %s | - | - |", cell(r.Series[i].Metric.String(), 200))
+			return fmt.Sprintf("| %s | - | - |", answer.Cell(r.Series[i].Metric.String(), 200))
 		}
 		last := points[len(points)-1]
 		name := r.Series[i].Metric.String()
 		if r.Type == "scalar" || r.Type == "string" {
 			name = r.Type
 		}
-		return fmt.Sprintf("| %s | %s | %s |", cell(name, 200), cell(pointsText(points), 300), stamp(moment(last.at)))
+		return fmt.Sprintf("| %s | %s | %s |", answer.Cell(name, 200), answer.Cell(pointsText(points), 300), stamp(moment(last.at)))
 	})
 	for _, one := range r.Series[:shown] {
 		points := one.points()
 		row := sample{Metric: one.Metric.bounded()}
 		if r.Type != "matrix" && len(points) > 0 {
-			row.Value, row.Time = plain(points[0].value, 200), stamp(moment(points[0].at))
+			row.Value, row.Time = answer.Line(points[0].value, 200), stamp(moment(points[0].at))
 		}
 		if r.Type == "matrix" {
 			row.Points = instants(points[max(0, len(points)-rangePoints):])
@@ -206,7 +208,7 @@ func samples(p *page, r result, out *queryOutput) {
 		out.Series = append(out.Series, row)
 	}
 	if rest := out.Total - shown; rest > 0 {
-		p.line("\n%d more series are left out. Narrow the selector, aggregate with sum by (…), or take topk(10, …).", rest)
+		p.Line("\n%d more series are left out. Narrow the selector, aggregate with sum by (…), or take topk(10, …).", rest)
 	}
 }
 
@@ -225,7 +227,7 @@ func pointsText(points []point) string {
 func instants(points []point) []instant {
 	out := make([]instant, 0, len(points))
 	for _, p := range points {
-		out = append(out, instant{stamp(moment(p.at)), plain(p.value, 200)})
+		out = append(out, instant{stamp(moment(p.at)), answer.Line(p.value, 200)})
 	}
 	return out
 }
@@ -268,7 +270,7 @@ func (s *server) when(name, v string) (time.Time, error) {
 			return s.now().Add(-d), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s: %q is no time. Give RFC 3339 such as 2026-01-31T12:00:00Z, seconds since 1970, or an age such as 1h", name, plain(v, 40))
+	return time.Time{}, fmt.Errorf("%s: %q is no time. Give RFC 3339 such as 2026-01-31T12:00:00Z, seconds since 1970, or an age such as 1h", name, answer.Line(v, 40))
 }
 
 // age reads a duration with a unit of PromQL: also days and weeks.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/answer"
 )
 
 // Bounds on the answers.
@@ -88,23 +90,23 @@ func (s *server) queryRange(ctx context.Context, in rangeInput) (reply, rangeOut
 	if err != nil {
 		return reply{}, rangeOutput{}, position(in.PromQL, err)
 	}
-	out := rangeOutput{Query: plain(in.PromQL, 1000), Start: stamp(start), End: stamp(end), Step: step, Total: len(r.Series), Series: []line{}, notes: n}
+	out := rangeOutput{Query: answer.Line(in.PromQL, 1000), Start: stamp(start), End: stamp(end), Step: step, Total: len(r.Series), Series: []line{}, notes: n}
 	if hint != "" {
 		out.Hints = append(out.Hints, hint)
 	}
-	p := page{limit: rangeChars}
-	p.title(in.PromQL)
-	p.line("- range: %s to %s, a point each %s s", out.Start, out.End, strconv.FormatFloat(step, 'f', -1, 64))
-	p.line("- series: %d", out.Total)
-	p.notes(n)
+	p := answer.NewPage(rangeChars)
+	addTitle(p, in.PromQL)
+	p.Line("- range: %s to %s, a point each %s s", out.Start, out.End, strconv.FormatFloat(step, 'f', -1, 64))
+	p.Line("- series: %d", out.Total)
+	addNotes(p, n)
 	if out.Total == 0 {
 		out.Hints = append(out.Hints, s.client.hints(ctx, in.PromQL, end)...)
-		p.line("\nNothing matched in this range.")
+		p.Line("\nNothing matched in this range.")
 	}
 	for _, h := range out.Hints {
-		p.line("- %s", h)
+		p.Line("- %s", h)
 	}
-	picture := lines(&p, r.Series, &out)
+	picture := lines(p, r.Series, &out)
 	if s.noImage || out.Total == 0 {
 		picture = nil
 	}
@@ -134,9 +136,9 @@ func steps(lookback, step float64) (float64, float64, string) {
 }
 
 // lines writes the series of a range and returns their picture.
-func lines(p *page, all []series, out *rangeOutput) []byte {
+func lines(p *answer.Page, all []series, out *rangeOutput) []byte {
 	var curves [][]point
-	shown := p.rows(min(len(all), rangeSeries), func(i int) string {
+	shown := p.Rows(min(len(all), rangeSeries), func(i int) string {
 		one := all[i]
 		points := one.points()
 		l := figures(points)
@@ -147,21 +149,21 @@ func lines(p *page, all []series, out *rangeOutput) []byte {
 	})
 	out.Series, curves = out.Series[:shown], curves[:shown]
 	if rest := out.Total - shown; rest > 0 {
-		p.line("\n%d more series are left out. Narrow the selector, aggregate with sum by (…), or take topk(5, …).", rest)
+		p.Line("\n%d more series are left out. Narrow the selector, aggregate with sum by (…), or take topk(5, …).", rest)
 	}
 	return draw(curves)
 }
 
 func lineText(metric labels, l line, points []point, i int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n### %s\n\n", cell(metric.String(), 240))
+	fmt.Fprintf(&b, "\n### %s\n\n", answer.Cell(metric.String(), 240))
 	if l.Sparkline != "" {
 		fmt.Fprintf(&b, "`%s` (%s)\n\n", l.Sparkline, colours[i%len(colours)].name)
 		fmt.Fprintf(&b, "- min %s, max %s, average %s, first %s, last %s, of %d points\n", l.Min, l.Max, l.Average, l.First, l.Last, l.Points)
 	}
 	var list []string
 	for _, q := range points[max(0, len(points)-rangePoints):] {
-		list = append(list, plain(q.value, 60)+"@"+moment(q.at).Format("15:04:05"))
+		list = append(list, answer.Line(q.value, 60)+"@"+moment(q.at).Format("15:04:05"))
 	}
 	fmt.Fprintf(&b, "- last: %s", strings.Join(list, " "))
 	return b.String()
@@ -182,7 +184,7 @@ func figures(points []point) line {
 		return l
 	}
 	l.Min, l.Max, l.Average = number(low), number(high), number(sum/float64(n))
-	l.First, l.Last = plain(points[0].value, 60), plain(points[len(points)-1].value, 60)
+	l.First, l.Last = answer.Line(points[0].value, 60), answer.Line(points[len(points)-1].value, 60)
 	l.Sparkline = sparkline(points, 40)
 	return l
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/answer"
 )
 
 // Bounds on the answers.
@@ -71,7 +73,7 @@ func (s *server) targets(ctx context.Context, in targetsInput) (reply, targetsOu
 		params.Set("state", in.State)
 	}
 	if in.ScrapePool != "" {
-		params.Set("scrapePool", plain(in.ScrapePool, 300))
+		params.Set("scrapePool", answer.Line(in.ScrapePool, 300))
 	}
 	var data struct {
 		Active  []target `json:"activeTargets"`
@@ -103,28 +105,28 @@ func (s *server) targets(ctx context.Context, in targetsInput) (reply, targetsOu
 		}
 	}
 	slices.SortStableFunc(list, func(a, b target) int { return targetRank(a) - targetRank(b) })
-	p := page{limit: targetsChars}
-	p.line("## Targets: %d up, %d down, %d unknown, %d dropped\n", out.Up, out.Down, out.Unknown, out.Dropped)
-	p.notes(n)
+	p := answer.NewPage(targetsChars)
+	p.Line("## Targets: %d up, %d down, %d unknown, %d dropped\n", out.Up, out.Down, out.Unknown, out.Dropped)
+	addNotes(p, n)
 	if len(list) == 0 {
-		p.line("None.")
+		p.Line("None.")
 		return reply{text: p.String()}, out, nil
 	}
-	p.line("| health | pool | instance | last scrape | took | error |\n| --- | --- | --- | --- | --- | --- |")
+	p.Line("| health | pool | instance | last scrape | took | error |\n| --- | --- | --- | --- | --- | --- |")
 	now := s.now()
-	shown := p.rows(min(len(list), targetRows), func(i int) string {
+	shown := p.Rows(min(len(list), targetRows), func(i int) string {
 		t := list[i].row()
 		ago := "never"
 		if !list[i].LastScrape.IsZero() {
 			ago = since(now.Sub(list[i].LastScrape)) + " ago"
 		}
-		return fmt.Sprintf("| %s | %s | %s | %s | %.3fs | %s |", cell(t.Health, 20), cell(t.Pool, 60), cell(t.Instance, 100), ago, t.Duration, cell(t.Error, 200))
+		return fmt.Sprintf("| %s | %s | %s | %s | %.3fs | %s |", answer.Cell(t.Health, 20), answer.Cell(t.Pool, 60), answer.Cell(t.Instance, 100), ago, t.Duration, answer.Cell(t.Error, 200))
 	})
 	for _, t := range list[:shown] {
 		out.Targets = append(out.Targets, t.row())
 	}
 	if rest := len(list) - shown; rest > 0 {
-		p.line("\n%d more are left out. Narrow them down with health or scrape_pool.", rest)
+		p.Line("\n%d more are left out. Narrow them down with health or scrape_pool.", rest)
 	}
 	return reply{text: p.String()}, out, nil
 }
@@ -133,11 +135,11 @@ func (s *server) targets(ctx context.Context, in targetsInput) (reply, targetsOu
 // discovered labels anything: of those only the address is used.
 func (t target) row() targetRow {
 	r := targetRow{
-		Health: plain(t.Health, 20), Pool: plain(t.ScrapePool, 100), Instance: plain(t.Labels["instance"], 200), URL: showURL(t.ScrapeURL),
+		Health: answer.Line(t.Health, 20), Pool: answer.Line(t.ScrapePool, 100), Instance: answer.Line(t.Labels["instance"], 200), URL: showURL(t.ScrapeURL),
 		Duration: t.Duration, Error: showError(t.LastError, t.ScrapeURL), Labels: t.Labels.bounded(),
 	}
 	if r.Instance == "" {
-		r.Instance, r.Pool = plain(t.Discovered["__address__"], 200), plain(t.Discovered.first("job"), 100)
+		r.Instance, r.Pool = answer.Line(t.Discovered["__address__"], 200), answer.Line(t.Discovered.first("job"), 100)
 	}
 	if !t.LastScrape.IsZero() {
 		r.LastScrape = stamp(t.LastScrape)
@@ -161,7 +163,7 @@ func showURL(s string) string {
 	if err != nil {
 		text = u.String()
 	}
-	return plain(text, 300)
+	return answer.Line(text, 300)
 }
 
 // showError returns the error of a scrape, which repeats the address.
@@ -172,7 +174,7 @@ func showError(s, address string) string {
 			s = strings.ReplaceAll(s, u.Redacted(), showURL(address)) // Go's own client does so already
 		}
 	}
-	return plain(s, 300)
+	return answer.Line(s, 300)
 }
 
 func targetRank(t target) int {
@@ -214,7 +216,7 @@ func (s *server) health(ctx context.Context, _ struct{}) (reply, healthOutput, e
 		if e, ok := errors.AsType[*apiError](err); !ok || e.kind == "timeout" {
 			return reply{}, healthOutput{}, err
 		}
-		out.API = plain(err.Error(), 500)
+		out.API = answer.Line(err.Error(), 500)
 	} else {
 		out.API = "ok"
 	}
@@ -222,7 +224,7 @@ func (s *server) health(ctx context.Context, _ struct{}) (reply, healthOutput, e
 	out.Healthy, out.Ready = s.client.probe(ctx, "/-/healthy"), s.client.probe(ctx, "/-/ready")
 	var build struct{ Version string }
 	if _, err := s.client.get(ctx, "status/buildinfo", nil, &build); err == nil {
-		out.Version = plain(build.Version, 60)
+		out.Version = answer.Line(build.Version, 60)
 	}
 	var run struct {
 		StartTime           time.Time `json:"startTime"`
@@ -233,16 +235,16 @@ func (s *server) health(ctx context.Context, _ struct{}) (reply, healthOutput, e
 		if !run.StartTime.IsZero() {
 			out.Started = stamp(run.StartTime)
 		}
-		out.Retention = plain(run.StorageRetention, 60)
+		out.Retention = answer.Line(run.StorageRetention, 60)
 		if run.ReloadConfigSuccess != nil {
 			out.Config = map[bool]string{true: "ok", false: "the last load failed: an older configuration is in use"}[*run.ReloadConfigSuccess]
 		}
 	}
-	p := page{limit: healthChars}
-	p.line("## Prometheus\n\n- url: %s\n- healthy: %s\n- ready: %s\n- api: %s\n- latency: %.1f ms", plain(out.URL, 200), out.Healthy, out.Ready, out.API, out.Latency)
+	p := answer.NewPage(healthChars)
+	p.Line("## Prometheus\n\n- url: %s\n- healthy: %s\n- ready: %s\n- api: %s\n- latency: %.1f ms", answer.Line(out.URL, 200), out.Healthy, out.Ready, out.API, out.Latency)
 	for _, f := range [][2]string{{"version", out.Version}, {"started", out.Started}, {"retention", out.Retention}, {"configuration", out.Config}} {
 		if f[1] != "" {
-			p.line("- %s: %s", f[0], f[1])
+			p.Line("- %s: %s", f[0], f[1])
 		}
 	}
 	return reply{text: p.String()}, out, nil
@@ -254,11 +256,11 @@ func (c *client) probe(ctx context.Context, path string) string {
 	code, body, err := c.fetch(ctx, path, nil)
 	switch {
 	case err != nil:
-		return "failed: " + plain(err.Error(), 200)
+		return "failed: " + answer.Line(err.Error(), 200)
 	case code/100 == 2:
 		return "ok"
 	case code == 404 || code == 400 || code == 405:
 		return "not offered"
 	}
-	return fmt.Sprintf("failed: HTTP %d %s", code, plain(string(body), 100))
+	return fmt.Sprintf("failed: HTTP %d %s", code, answer.Line(string(body), 100))
 }

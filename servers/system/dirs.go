@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
@@ -115,7 +116,7 @@ func (s *server) dirUsage(ctx context.Context, in dirInput) (string, dirOutput, 
 		return head + "It holds no directory.\n" + w.notes(), out, nil
 	}
 	notes := w.notes()
-	return head + table([]string{"size", "files", "directory"}, rows, scanChars-len(head)-len(notes)) + notes, out, nil
+	return head + answer.Table([]string{"size", "files", "directory"}, rows, scanChars-len(head)-len(notes)) + notes, out, nil
 }
 
 type largeOutput struct {
@@ -176,5 +177,5 @@ func (s *server) largeFiles(ctx context.Context, in largeInput) (string, largeOu
 		head += fmt.Sprintf("%d found, the largest %d:\n\n", found, len(rows))
 	}
 	notes := w.notes()
-	return head + table([]string{"size", "changed", "file"}, rows, largeChars-len(head)-len(notes)) + notes, out, nil
+	return head + answer.Table([]string{"size", "changed", "file"}, rows, largeChars-len(head)-len(notes)) + notes, out, nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/shirou/gopsutil/v4/disk"
+
+	"github.com/tenon-mcp/tenon/internal/answer"
 )
 
 var diskHead = []string{"device", "mount", "fs", "used", "free", "total", "%", "inodes %"}
@@ -37,7 +39,7 @@ func diskUsage(ctx context.Context, _ noInput) (string, disksOutput, error) {
 		return "No disk partition could be read.", disksOutput{disks}, nil
 	}
 	const title = "## Disk usage\n\n"
-	return title + table(diskHead, diskRows(disks), diskChars-len(title)), disksOutput{disks}, nil
+	return title + answer.Table(diskHead, diskRows(disks), diskChars-len(title)), disksOutput{disks}, nil
 }
 
 // readDisks returns each partition that can be read, fullest first. A disk is full as

@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
@@ -80,7 +81,7 @@ func kernelHints(ctx context.Context, _ noInput) (string, kernelOutput, error) {
 		for _, h := range out.Hints {
 			rows = append(rows, []string{h.Time, h.Kind, h.Text})
 		}
-		b.WriteString(table([]string{"time", "kind", "line"}, rows, kernelChars-200))
+		b.WriteString(answer.Table([]string{"time", "kind", "line"}, rows, kernelChars-200))
 	}
 	fmt.Fprintf(&b, "\nKilled for want of memory since the start: %d processes.\n", out.OOMKills)
 	return b.String(), out, nil

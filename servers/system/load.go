@@ -12,6 +12,7 @@ import (
 	"github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/load"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
@@ -64,7 +65,7 @@ func loadAverage(ctx context.Context, _ noInput) (string, loadOutput, error) {
 	out.Load1, out.Load5, out.Load15 = &avg.Load1, &avg.Load5, &avg.Load15
 	var b strings.Builder
 	fmt.Fprintf(&b, "## Load\n\nOn %d logical cores; above 1 for each core, work is waiting.\n\n", n)
-	b.WriteString(table([]string{"over", "load", "for each core"}, [][]string{
+	b.WriteString(answer.Table([]string{"over", "load", "for each core"}, [][]string{
 		{"1 min", fmt.Sprintf("%.2f", avg.Load1), fmt.Sprintf("%.2f", avg.Load1/float64(n))},
 		{"5 min", fmt.Sprintf("%.2f", avg.Load5), fmt.Sprintf("%.2f", avg.Load5/float64(n))},
 		{"15 min", fmt.Sprintf("%.2f", avg.Load15), fmt.Sprintf("%.2f", avg.Load15/float64(n))},
@@ -103,7 +104,7 @@ func pressure(stalls []stallEntry) string {
 		rows = append(rows, []string{s.Resource, s.Stalled, fmt.Sprintf("%.2f", s.Avg10), fmt.Sprintf("%.2f", s.Avg60), fmt.Sprintf("%.2f", s.Avg300)})
 	}
 	return "### Pressure\n\nShare of the time in % that some, or all (full), work stood still for want of the resource.\n\n" +
-		table([]string{"resource", "stalled", "10 s", "60 s", "300 s"}, rows, 700)
+		answer.Table([]string{"resource", "stalled", "10 s", "60 s", "300 s"}, rows, 700)
 }
 
 // stallOf reads a line such as "some avg10=0.12 avg60=0.10 avg300=0.05 total=1234".

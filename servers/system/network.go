@@ -14,6 +14,7 @@ import (
 	"github.com/shirou/gopsutil/v4/net"
 	"github.com/shirou/gopsutil/v4/process"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
@@ -86,7 +87,7 @@ func networkStatus(ctx context.Context, _ noInput) (string, networkOutput, error
 	}
 	var b strings.Builder
 	b.WriteString("## Network\n\n" + tcpStates(ctx, out.TCPStates) + "\n")
-	b.WriteString(table([]string{"interface", "state", "addresses", "received", "sent", "errors / drops"}, rows, networkChars-b.Len()))
+	b.WriteString(answer.Table([]string{"interface", "state", "addresses", "received", "sent", "errors / drops"}, rows, networkChars-b.Len()))
 	return b.String(), out, nil
 }
 
@@ -183,7 +184,7 @@ func listeningPorts(ctx context.Context, _ noInput) (string, portsOutput, error)
 	if hidden {
 		note = "\n? is a process that this user may not see.\n"
 	}
-	return title + table([]string{"", "address", "reachable from", "process"}, rows, portsChars-len(title)-len(note)) + note, out, nil
+	return title + answer.Table([]string{"", "address", "reachable from", "process"}, rows, portsChars-len(title)-len(note)) + note, out, nil
 }
 
 func processName(ctx context.Context, pid int32, known map[int32]string) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/shirou/gopsutil/v4/host"
 	"github.com/shirou/gopsutil/v4/mem"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
@@ -99,7 +100,7 @@ func overview(ctx context.Context, _ noInput) (string, overviewOutput, error) {
 	for i, r := range rows {
 		rows[i] = r[1:] // the overview leaves out the device
 	}
-	b.WriteString(table(diskHead[1:], rows, overviewChars-b.Len()))
+	b.WriteString(answer.Table(diskHead[1:], rows, overviewChars-b.Len()))
 	return b.String(), out, nil
 }
 

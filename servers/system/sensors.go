@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/shirou/gopsutil/v4/sensors"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
@@ -122,5 +123,5 @@ func sensorsText(out sensorsOutput) string {
 		rows = append(rows, []string{r.Kind, r.Name, value, note})
 	}
 	const title = "## Sensors\n\n"
-	return title + table([]string{"kind", "name", "value", "note"}, rows, sensorsChars-len(title))
+	return title + answer.Table([]string{"kind", "name", "value", "note"}, rows, sensorsChars-len(title))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
@@ -108,7 +109,7 @@ func (s *server) listServices(ctx context.Context, in servicesInput) (string, se
 		rows = append(rows, []string{v.Name, v.State, v.Detail, v.Description})
 	}
 	head := fmt.Sprintf("## Services: %d of %d\n\n", len(rows), len(all))
-	return head + table([]string{"name", "state", "detail", "description"}, rows, servicesChars-len(head)), out, nil
+	return head + answer.Table([]string{"name", "state", "detail", "description"}, rows, servicesChars-len(head)), out, nil
 }
 
 var serviceName = sync.OnceValue(func() *regexp.Regexp {

@@ -7,35 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// table returns a Markdown table of at most limit characters: as many rows as
-// fit, and a line that says how many did not.
-func table(head []string, rows [][]string, limit int) string {
-	const reserve = 80 // for the line about the rows left out
-	var b strings.Builder
-	line(&b, head)
-	b.WriteString("|" + strings.Repeat(" --- |", len(head)) + "\n")
-	used := utf8.RuneCountInString(b.String())
-	for i, row := range rows {
-		var r strings.Builder
-		line(&r, row)
-		n := utf8.RuneCountInString(r.String())
-		if used+n > limit-reserve {
-			fmt.Fprintf(&b, "\n%d more rows were left out to keep the answer short.\n", len(rows)-i)
-			break
-		}
-		used += n
-		b.WriteString(r.String())
-	}
-	return b.String()
-}
-
-func line(b *strings.Builder, cells []string) {
-	for _, c := range cells {
-		b.WriteString("| " + strings.ReplaceAll(c, "|", `\|`) + " ")
-	}
-	b.WriteString("|\n")
-}
-
 // plain returns s fit for one line of an answer: without control characters,
 // which a foreign name may hold, and cut in its middle to at most limit
 // characters, so that both ends of a path can still be read.
