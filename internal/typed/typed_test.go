@@ -11,6 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/testenv"
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
@@ -41,21 +42,7 @@ func client(t *testing.T) *mcp.ClientSession {
 		s := fmt.Sprint(in.Host, in.Count, in.Mode)
 		return s, output{s}, nil
 	})
-	there, here := mcp.NewInMemoryTransports()
-	ss, err := srv.Connect(t.Context(), there, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cs, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), here, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(cs.Close(), ss.Wait()); err != nil {
-			t.Error(err)
-		}
-	})
-	return cs
+	return testenv.Client(t, srv)
 }
 
 func TestAdd(t *testing.T) {

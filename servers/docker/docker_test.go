@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
+	"github.com/tenon-mcp/tenon/internal/testenv"
 	"github.com/tenon-mcp/tenon/servers/docker"
 )
 
@@ -47,21 +48,7 @@ func client(t *testing.T, o docker.Options, env map[string]string) *mcp.ClientSe
 	if err != nil {
 		t.Fatal(err)
 	}
-	there, here := mcp.NewInMemoryTransports()
-	ss, err := srv.Connect(t.Context(), there, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), here, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(cs.Close(), ss.Wait()); err != nil {
-			t.Error(err)
-		}
-	})
-	return cs
+	return testenv.Client(t, srv)
 }
 
 type args = map[string]any

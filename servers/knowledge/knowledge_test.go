@@ -2,7 +2,6 @@ package knowledge_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
+	"github.com/tenon-mcp/tenon/internal/testenv"
 	"github.com/tenon-mcp/tenon/servers/knowledge"
 )
 
@@ -53,21 +53,7 @@ func connect(t *testing.T, o knowledge.Options) *mcp.ClientSession {
 	if err != nil {
 		t.Fatal(err)
 	}
-	there, here := mcp.NewInMemoryTransports()
-	ss, err := srv.Connect(t.Context(), there, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), here, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(cs.Close(), ss.Wait()); err != nil {
-			t.Error(err)
-		}
-	})
-	return cs
+	return testenv.Client(t, srv)
 }
 
 func (b *base) write(name, content string) {

@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
+	"github.com/tenon-mcp/tenon/internal/testenv"
 	"github.com/tenon-mcp/tenon/servers/network"
 )
 
@@ -31,21 +32,7 @@ func client(t *testing.T, o network.Options, h network.Hooks) *mcp.ClientSession
 	if err != nil {
 		t.Fatal(err)
 	}
-	there, here := mcp.NewInMemoryTransports()
-	ss, err := srv.Connect(t.Context(), there, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), here, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(cs.Close(), ss.Wait()); err != nil {
-			t.Error(err)
-		}
-	})
-	return cs
+	return testenv.Client(t, srv)
 }
 
 type args = map[string]any

@@ -2,7 +2,6 @@ package winlog_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
+	"github.com/tenon-mcp/tenon/internal/testenv"
 	"github.com/tenon-mcp/tenon/servers/winlog"
 	"github.com/tenon-mcp/tenon/servers/winlog/evtx"
 	"github.com/tenon-mcp/tenon/servers/winlog/evtx/evtxtest"
@@ -73,21 +73,7 @@ func connect(t *testing.T, srv *mcp.Server, err error) *mcp.ClientSession {
 	if err != nil {
 		t.Fatal(err)
 	}
-	there, here := mcp.NewInMemoryTransports()
-	ss, err := srv.Connect(t.Context(), there, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), here, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(cs.Close(), ss.Wait()); err != nil {
-			t.Error(err)
-		}
-	})
-	return cs
+	return testenv.Client(t, srv)
 }
 
 func call(t *testing.T, cs *mcp.ClientSession, tool string, arguments any) answer {
