@@ -13,8 +13,9 @@ import (
 	"github.com/tenon-mcp/tenon/internal/egress"
 )
 
-// maxData is the most bytes that a data: URI may have.
-const maxData = 24 << 20
+// maxData is the most bytes that a data: URI may have. A message of 16 MiB is the
+// longest that the SDK reads.
+const maxData = 15 << 20
 
 // data reads what a data: URI holds: data:TYPE;base64,CONTENT.
 func (j *job) data(uri string) error {

@@ -121,7 +121,7 @@ func (s *server) do(ctx context.Context, in input) (output, error) {
 	defer leave()
 	convert, end := s.converter()
 	defer end()
-	j := &job{s: s, in: in, convert: convert, uri: egress.Plain(in.URI, 1000)}
+	j := &job{s: s, in: in, convert: convert, uri: egress.Plain(in.URI[:min(len(in.URI), maxURI)], 1000)}
 	defer j.close()
 	switch scheme(in.URI) {
 	case "http", "https":

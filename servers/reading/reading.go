@@ -71,9 +71,9 @@ type server struct {
 	pages   *egress.Client
 	youtube *egress.Client
 	policy  *scrape.Policy
-	readers bool   // there is a service that reads pages
-	temp    string // folder of downloads; "" is the system's
-	cache   string // of compiled code; "" is the user's
+	readers bool     // there is a service that reads pages
+	temp    string   // folder of downloads; "" is the system's
+	cache   string   // of compiled code; "" is the user's
 	command []string // of the child that reads PDF; none reads it in this process
 	slots   chan struct{}
 }

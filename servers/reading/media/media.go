@@ -28,7 +28,7 @@ const (
 	maxDescription = 8000
 	maxTranscript  = 2_000_000
 	maxTracks      = 200
-	maxCues        = 100_000
+	maxCues        = 30_000
 )
 
 // A Video is what is known of a film or a recording.
