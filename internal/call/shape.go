@@ -88,7 +88,7 @@ func (s *shaper) answer() {
 		return // no result that a model could read as text
 	}
 	changed := s.media(a)
-	if a.chars+a.structuredChars > s.limit {
+	if a.chars > s.limit || a.structuredChars > s.limit || a.chars+a.structuredChars > s.limit && a.same() {
 		s.text(a)
 		changed = true
 	}
@@ -122,10 +122,11 @@ func (s *shaper) media(a *answerParts) (changed bool) {
 	return changed
 }
 
-// text cuts text and structured content to the limit in all.
+// text cuts text and structured content to the limit, each for itself: a client shows
+// a model the one or the other.
 //
-// Where both say the same, it is the text that is given, since every client shows
-// a model the text. Clients check that a tool which declares an output schema
+// Where both say the same and are too long, it is the text that is given, since every
+// client shows a model the text. Clients check that a tool which declares an output schema
 // gives structured content, so that then stays, pruned.
 func (s *shaper) text(a *answerParts) {
 	if a.chars == 0 { // there is structured content alone: it is the text
@@ -145,11 +146,11 @@ func (s *shaper) text(a *answerParts) {
 		}
 		s.structure(a, budget, true)
 		s.cut(a, s.limit-a.structuredChars)
-	case a.structuredChars <= s.limit/2:
-		s.cut(a, s.limit-a.structuredChars)
 	default:
-		s.structure(a, max(s.limit/2, s.limit-a.chars), false)
-		s.cut(a, s.limit-a.structuredChars)
+		if a.structuredChars > s.limit {
+			s.structure(a, s.limit, false)
+		}
+		s.cut(a, s.limit)
 	}
 }
 

@@ -226,13 +226,18 @@ func TestTextAndStructureThatDiffer(t *testing.T) {
 		if err := json.Unmarshal(res.Structured(), &got); err != nil || len(got) != 2 {
 			t.Errorf("%s: %v", res.Structured(), err)
 		}
-		total(t, res, 1000)
+		each(t, res, 1000)
 	}
 	res, k := shaped(t, answerOf(textOf(strings.Repeat("long ", 500)), `{"small":1}`), 1000, "")
 	if string(res.Structured()) != `{"small":1}` || len(k.bodies) != 1 {
 		t.Errorf("%s", res.Raw.Join())
 	}
-	total(t, res, 1000)
+	each(t, res, 1000)
+	// What fits is not touched, also where both together are more.
+	res, k = shaped(t, answerOf(textOf(strings.Repeat("text ", 190)), `{"k":"`+strings.Repeat("v", 950)+`"}`), 1000, "")
+	if len(k.bodies) > 0 || len(res.Notes) > 0 {
+		t.Errorf("%s", res.Raw.Join())
+	}
 }
 
 func TestLargeMedia(t *testing.T) {
@@ -281,8 +286,23 @@ func TestLongErrorsAreCut(t *testing.T) {
 }
 
 // total checks that what a result gives is within its limit, the marker apart.
+// each holds text and structured content to the limit, each for itself.
+func each(t testing.TB, res *tool.Result, limit int) {
+	t.Helper()
+	if text, data := lengths(res); text > limit || data > limit {
+		t.Errorf("%d characters of text and %d of data, over the limit of %d", text, data, limit)
+	}
+}
+
+// total holds text and structured content that say the same to the limit in all.
 func total(t testing.TB, res *tool.Result, limit int) {
 	t.Helper()
+	if text, data := lengths(res); text+data > limit {
+		t.Errorf("%d characters of text and %d of data, over the limit of %d", text, data, limit)
+	}
+}
+
+func lengths(res *tool.Result) (chars, data int) {
 	text := ""
 	for _, c := range res.Content() {
 		var b struct{ Text string }
@@ -290,9 +310,7 @@ func total(t testing.TB, res *tool.Result, limit int) {
 			text += b.Text
 		}
 	}
-	if n := utf8.RuneCountInString(text) + utf8.RuneCount(res.Structured()); n > limit {
-		t.Errorf("%d characters, over the limit of %d", n, limit)
-	}
+	return utf8.RuneCountInString(text), utf8.RuneCount(res.Structured())
 }
 
 // FuzzShape: whatever an answer is, and in whatever pieces it came, what is made
@@ -337,7 +355,7 @@ func FuzzShape(f *testing.F) {
 			}
 			return
 		}
-		total(t, res, limit)
+		each(t, res, limit)
 		if !utf8.Valid(out) {
 			t.Fatalf("no UTF-8: %q", out)
 		}
