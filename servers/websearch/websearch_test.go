@@ -173,6 +173,9 @@ func TestFallback(t *testing.T) {
 			t.Errorf("after %s: %s by %s\n%q", s.double.Name, text, f.Provider, f.Notes)
 		}
 	}
+	if n := len(w.brave.Calls()); n != 2 {
+		t.Errorf("a provider that is asked too often was asked %d times", n)
+	}
 	w.duck.Fail(doubles.Fault{Challenge: true})
 	w.searxng.Heal()
 	if f, _, _ := search(t, cs, "redis memory"); f.Provider != "searxng" {

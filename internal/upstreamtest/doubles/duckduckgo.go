@@ -70,6 +70,7 @@ func duckHTML(w http.ResponseWriter, q string, found []Page) {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<!DOCTYPE html><html><head><title>%s at DuckDuckGo</title></head><body><div id="header"><form action="/html/" method="post"><input name="q" value="%[1]s"></form></div><div class="serp__results"><div id="links" class="results">`, html.EscapeString(q))
 	b.WriteString(`<div class="result results_links results_links_deep result--ad"><div class="links_main links_deep result__body"><h2 class="result__title"><a rel="nofollow" class="result__a" href="https://duckduckgo.com/y.js?ad_domain=ads.example&amp;u3=x">Buy lighthouses here</a></h2><a class="result__snippet" href="https://duckduckgo.com/y.js?x">An advertisement</a></div></div>`)
+	b.WriteString(`<div class="result results_links result--ad result--ad--small"><div class="links_main"><h2 class="result__title"><a rel="nofollow" class="result__a" href="` + wrapped("https://ads.example/towers") + `">Buy towers here</a></h2></div></div>`)
 	for _, p := range found {
 		fmt.Fprintf(&b, `<div class="result results_links results_links_deep web-result"><div class="links_main links_deep result__body"><h2 class="result__title"><a rel="nofollow" class="result__a" href="%s">%s</a></h2>`+
 			`<div class="result__extras"><a class="result__url" href="%[1]s">%s</a></div><a class="result__snippet" href="%[1]s"><b>%[2]s</b>: %s</a></div></div>`+"\n",
@@ -86,6 +87,7 @@ func duckLite(w http.ResponseWriter, q string, found []Page) {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<!DOCTYPE html><html><head><title>%s at DuckDuckGo</title></head><body><form action="/lite/" method="post"><input name="q" value="%[1]s"></form><table border="0">`, html.EscapeString(q))
 	b.WriteString(`<tr class="result-sponsored"><td>1.</td><td><a rel="nofollow" href="https://duckduckgo.com/y.js?ad_domain=ads.example" class='result-link'>Buy lighthouses here</a></td></tr><tr class="result-sponsored"><td></td><td class='result-snippet'>An advertisement</td></tr>`)
+	b.WriteString(`<tr class="result-sponsored"><td>2.</td><td><a rel="nofollow" href="` + wrapped("https://ads.example/towers") + `" class='result-link'>Buy towers here</a></td></tr>`)
 	for i, p := range found {
 		fmt.Fprintf(&b, `<tr><td valign="top">%d.&nbsp;</td><td><a rel="nofollow" href="%s" class='result-link'>%s</a></td></tr><tr><td>&nbsp;</td><td class='result-snippet'><b>%[3]s</b>: %s</td></tr><tr><td>&nbsp;</td><td><span class='link-text'>%s</span></td></tr>`+"\n",
 			i+1, wrapped(p.URL), html.EscapeString(p.Title), html.EscapeString(p.Snippet()), html.EscapeString(p.URL))
