@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/egress"
+	"github.com/tenon-mcp/tenon/internal/scrape"
 	"github.com/tenon-mcp/tenon/servers/searching/wayback"
 )
 
@@ -41,7 +42,7 @@ func (s *server) addArchive(srv *mcp.Server) {
 }
 
 func (s *server) archived(ctx context.Context, in archiveIn) (string, archiveOut, error) {
-	page, notes, err := s.archivable(in.URL)
+	page, notes, err := archivable(in.URL, s.sieve.policy)
 	if err != nil {
 		return "", archiveOut{}, err
 	}
@@ -78,7 +79,7 @@ func (s *server) archived(ctx context.Context, in archiveIn) (string, archiveOut
 }
 
 // archivable reads the address of a page.
-func (s *server) archivable(address string) (string, []string, error) {
+func archivable(address string, policy *scrape.Policy) (string, []string, error) {
 	page := strings.TrimSpace(address)
 	var notes []string
 	if page == "" {
@@ -101,7 +102,7 @@ func (s *server) archivable(address string) (string, []string, error) {
 	if u.User != nil {
 		return "", nil, errors.New("invalid URL: it holds a user name before @. Leave that part out")
 	}
-	if err := s.policy.Check(page); err != nil {
+	if err := policy.Check(page); err != nil {
 		return "", nil, err
 	}
 	if strings.HasSuffix(strings.ToLower(u.Hostname()), ".wikipedia.org") {

@@ -12,7 +12,7 @@ func NewFast(o Options, getenv func(string) string, now time.Time) (*mcp.Server,
 	for i := range wait {
 		wait[i] = time.Millisecond
 	}
-	s, err := build(o, getenv, pace{wait, wait, wait[:2], wait[:2], func() time.Time { return now }})
+	s, err := build(o, getenv, pace{wait, wait, wait[:2], wait[:2], wait[:2], func() time.Time { return now }})
 	if err != nil {
 		return nil, err
 	}

@@ -4,18 +4,55 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/scrape"
 )
+
+// A sieve holds back what an operator does not want to be seen.
+type sieve struct {
+	policy               *scrape.Policy
+	snippets, graph, box bool     // to leave out
+	secrets              []string // what no answer holds
+}
+
+// results makes the answer of a search of that of a service.
+func (s *sieve) results(answer object, hits string, notes []string) (string, any, error) {
+	answer = slices.DeleteFunc(answer, func(m member) bool { return m.value == nil })
+	answer, dropped := s.filter(answer)
+	notes = append(notes, dropped...)
+	for i := range answer {
+		change := func(t string) string { return unescape(s.hide(clean(t))) }
+		if answer[i].key == "searchParameters" { // as they were sent
+			change = func(t string) string { return s.hide(clean(t)) }
+		}
+		answer[i].value = texts(answer[i].value, change)
+	}
+	if _, ok := answer.get(hits).([]any); !ok {
+		answer = answer.with(hits, []any{})
+	}
+	return fit(answer, hits, notes)
+}
+
+// hide takes secrets out of a text.
+func (s *sieve) hide(t string) string {
+	for _, secret := range s.secrets {
+		if secret != "" {
+			t = strings.ReplaceAll(t, secret, "[key]")
+		}
+	}
+	return t
+}
 
 // filter takes out of an answer what the operator does not want there. It returns
 // what it did.
-func (s *server) filter(answer object) (object, []string) {
-	if s.o.RemoveKnowledgeGraph {
+func (s *sieve) filter(answer object) (object, []string) {
+	if s.graph {
 		answer = answer.without("knowledgeGraph")
 	}
-	if s.o.RemoveAnswerBox {
+	if s.box {
 		answer = answer.without("answerBox")
 	}
-	if s.o.RemoveSnippets {
+	if s.snippets {
 		for _, key := range []string{"organic", "peopleAlsoAsk"} {
 			for i, item := range answer.list(key) {
 				if o, ok := item.(object); ok {
@@ -51,7 +88,7 @@ func (s *server) filter(answer object) (object, []string) {
 }
 
 // permitted returns the items of a list that lead to no blocked address.
-func (s *server) permitted(list []any) (kept []any, dropped int) {
+func (s *sieve) permitted(list []any) (kept []any, dropped int) {
 	kept = make([]any, 0, len(list))
 	for _, item := range list {
 		if s.blocks(item, maxDepth) {
@@ -68,7 +105,7 @@ var addresses = map[string]bool{"link": true, "url": true, "website": true, "des
 
 // blocks reports whether something leads to a blocked address. A list below it is
 // thinned in its own right.
-func (s *server) blocks(v any, depth int) bool {
+func (s *sieve) blocks(v any, depth int) bool {
 	o, ok := v.(object)
 	if !ok || depth == 0 {
 		return false

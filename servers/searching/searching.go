@@ -25,6 +25,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/egress"
 	"github.com/tenon-mcp/tenon/internal/scrape"
+	"github.com/tenon-mcp/tenon/internal/scrape/extract"
 	"github.com/tenon-mcp/tenon/servers/searching/wayback"
 	"github.com/tenon-mcp/tenon/servers/searching/wiki"
 	"github.com/tenon-mcp/tenon/servers/searching/wsa"
@@ -39,6 +40,7 @@ type Options struct {
 	Search
 	Readers
 	Sources
+	Summary
 	Proxy      string  `json:"proxy,omitempty" jsonschema:"proxy for all requests, such as http://proxy.example:3128; none is for none; default: that of the environment"`
 	CAFile     string  `json:"ca_file,omitempty" jsonschema:"file of PEM certificates to trust besides the system's"`
 	TimeoutSec float64 `json:"timeout_sec,omitempty" jsonschema:"seconds for one call of a tool with all its repeats, 5 to 600; default: 120"`
@@ -67,6 +69,14 @@ type Readers struct {
 	FirecrawlBaseURL string `json:"firecrawl_base_url,omitempty" jsonschema:"base URL of Firecrawl; default: $FIRECRAWL_BASE_URL, else https://api.firecrawl.dev"`
 }
 
+// Summary are the settings of the model that scrape_and_extract_info asks.
+type Summary struct {
+	SummaryBaseURL string `json:"summary_llm_base_url,omitempty" jsonschema:"base URL of an endpoint of models as OpenAI has it, with which scrape_and_extract_info is offered, such as http://127.0.0.1:8080/v1; default: $SUMMARY_LLM_BASE_URL"`
+	SummaryModel   string `json:"summary_llm_model_name,omitempty" jsonschema:"model to ask there; default: $SUMMARY_LLM_MODEL_NAME"`
+	SummaryKey     string `json:"summary_llm_api_key,omitempty" jsonschema:"key of the endpoint, where it wants one; better in the environment of the server as SUMMARY_LLM_API_KEY"`
+	SummaryTokens  int    `json:"summary_llm_max_tokens,omitempty" jsonschema:"tokens that one call may cost, questions and answers together; default: 600000"`
+}
+
 // Sources are where Wikipedia and the archive are.
 type Sources struct {
 	WikipediaBaseURL string `json:"wikipedia_base_url,omitempty" jsonschema:"address of the API of Wikipedia, where {language} stands for the code of an edition; default: $WIKIPEDIA_BASE_URL, else https://{language}.wikipedia.org/w/api.php"`
@@ -80,20 +90,21 @@ const defaultTimeout = 120 * time.Second
 // A pace is how long is waited before a request is made again, and what time it is.
 type pace struct {
 	search, archive, wiki, pages []time.Duration
+	model                        []time.Duration // nil: that of the package model
 	now                          func() time.Time
 }
 
 func usual() pace {
-	return pace{egress.Seconds(2, 4, 8, 16), egress.Seconds(2, 4, 8, 16), egress.Seconds(1, 2), egress.Seconds(4, 16), time.Now}
+	return pace{egress.Seconds(2, 4, 8, 16), egress.Seconds(2, 4, 8, 16), egress.Seconds(1, 2), egress.Seconds(4, 16), nil, time.Now}
 }
 
 type server struct {
 	o       Options // completed from the environment
 	timeout time.Duration
 	pace    pace
-
-	policy  *scrape.Policy
+	sieve   *sieve
 	chain   *scrape.Chain
+	extract *extract.Extractor // nil: no model
 	wiki    *wiki.Wiki
 	archive *wayback.Machine
 	serper  *egress.Client
@@ -122,6 +133,9 @@ func (s *server) mcp() *mcp.Server {
 	s.addWikiRevisions(srv)
 	s.addArchive(srv)
 	s.addScrape(srv)
+	if s.extract != nil {
+		s.addExtract(srv)
+	}
 	if s.o.TavilyAPIKey != "" {
 		s.addTavily(srv)
 	}
@@ -153,14 +167,25 @@ func build(o Options, getenv func(string) string, p pace) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.reach(pages); err != nil {
+	m := maker{s, pages, guard}
+	if err := m.reach(); err != nil {
 		return nil, err
 	}
-	return s, s.read(pages, guard)
+	if err := m.read(); err != nil {
+		return nil, err
+	}
+	return s, m.summarize()
+}
+
+// A maker makes the parts of a server.
+type maker struct {
+	*server
+	pages *egress.Client // for the public web
+	guard *egress.Guard
 }
 
 // reach makes the clients of the services.
-func (s *server) reach(pages *egress.Client) error {
+func (s maker) reach() error {
 	o := &s.o
 	for _, base := range []struct {
 		option string
@@ -171,17 +196,17 @@ func (s *server) reach(pages *egress.Client) error {
 		{"tavily_base_url", &o.TavilyBaseURL, &s.tavily},
 	} {
 		*base.url = strings.TrimRight(*base.url, "/")
-		c, err := pages.Service(*base.url)
+		c, err := s.pages.Service(*base.url)
 		if err != nil {
 			return fmt.Errorf("option %s: %w", base.option, err)
 		}
 		*base.client = c
 	}
 	var err error
-	if s.wiki, err = wiki.New(wiki.Options{Client: pages, Base: o.WikipediaBaseURL, Retry: egress.Retry{Waits: s.pace.wiki}}); err != nil {
+	if s.wiki, err = wiki.New(wiki.Options{Client: s.pages, Base: o.WikipediaBaseURL, Retry: egress.Retry{Waits: s.pace.wiki}}); err != nil {
 		return fmt.Errorf("option wikipedia_base_url: %w", err)
 	}
-	s.archive, err = wayback.New(wayback.Options{Client: pages, Archive: o.ArchiveBaseURL, Wayback: o.WaybackBaseURL, Retry: egress.Retry{Waits: s.pace.archive}})
+	s.archive, err = wayback.New(wayback.Options{Client: s.pages, Archive: o.ArchiveBaseURL, Wayback: o.WaybackBaseURL, Retry: egress.Retry{Waits: s.pace.archive}})
 	if err != nil {
 		return fmt.Errorf("option %w", err)
 	}
@@ -189,7 +214,7 @@ func (s *server) reach(pages *egress.Client) error {
 		return nil
 	}
 	s.sogou, err = wsa.New(wsa.Options{
-		Client: pages, Base: o.TencentBaseURL, SecretID: o.TencentSecretID, SecretKey: o.TencentSecretKey, Retry: egress.Retry{Waits: s.pace.search[:2], Unsafe: true},
+		Client: s.pages, Base: o.TencentBaseURL, SecretID: o.TencentSecretID, SecretKey: o.TencentSecretKey, Retry: egress.Retry{Waits: s.pace.search[:2], Unsafe: true},
 	})
 	if err != nil {
 		return fmt.Errorf("option tencentcloud_base_url: %w", err)
@@ -216,6 +241,9 @@ func (o *Options) complete(getenv func(string) string) {
 		{&o.SerperScrapeURL, "SERPER_SCRAPE_BASE_URL", ""},
 		{&o.FirecrawlAPIKey, "FIRECRAWL_API_KEY", ""},
 		{&o.FirecrawlBaseURL, "FIRECRAWL_BASE_URL", ""},
+		{&o.SummaryBaseURL, "SUMMARY_LLM_BASE_URL", ""},
+		{&o.SummaryModel, "SUMMARY_LLM_MODEL_NAME", ""},
+		{&o.SummaryKey, "SUMMARY_LLM_API_KEY", ""},
 		{&o.WikipediaBaseURL, "WIKIPEDIA_BASE_URL", ""},
 		{&o.ArchiveBaseURL, "ARCHIVE_BASE_URL", ""},
 		{&o.WaybackBaseURL, "WAYBACK_BASE_URL", ""},
@@ -233,9 +261,8 @@ func (o *Options) complete(getenv func(string) string) {
 }
 
 // secrets are what no answer holds.
-func (s *server) secrets() []string {
-	o := &s.o
-	return []string{o.SerperAPIKey, o.TavilyAPIKey, o.TencentSecretKey, o.JinaAPIKey, o.FirecrawlAPIKey}
+func (o *Options) secrets() []string {
+	return []string{o.SerperAPIKey, o.TavilyAPIKey, o.TencentSecretKey, o.JinaAPIKey, o.FirecrawlAPIKey, o.SummaryKey}
 }
 
 // Meta returns what is declared of each tool, by its name.
@@ -253,6 +280,7 @@ func Meta() map[string]tool.Meta {
 		{"wiki_get_page_content", tool.RiskLow, wikiChars, "wikipedia article encyclopedia summary page content sections 维基百科 百科 词条"},
 		{"search_wiki_revision", tool.RiskLow, wikiChars, "wikipedia revision history old version month edit 维基百科 历史 版本 修订"},
 		{"search_archived_webpage", tool.RiskLow, archiveChars, "wayback machine internet archive archived snapshot old web page 网页 存档 历史快照"},
+		{"scrape_and_extract_info", tool.RiskMedium, scrapeChars, "extract information from a web page summarize with a model question url 网页 提取 信息 摘要"},
 		{"scrape_website", tool.RiskMedium, scrapeChars, "scrape read fetch web page url content markdown pdf youtube 抓取 网页 内容 读取"},
 	} {
 		m[e.name] = tool.Meta{

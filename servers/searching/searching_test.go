@@ -33,6 +33,7 @@ type world struct {
 	tencent *doubles.Double
 	wiki    *doubles.Double
 	wayback *doubles.Double
+	openai  *doubles.Double
 	env     map[string]string
 	cs      *mcp.ClientSession
 	schemas map[string]*jsonschema.Resolved
@@ -45,13 +46,14 @@ func open(t *testing.T, change func(env map[string]string, o *searching.Options)
 	web := doubles.NewWeb()
 	w := &world{
 		t: t, web: web, serper: doubles.Serper(web), jina: doubles.Jina(web), tavily: doubles.Tavily(web), tencent: doubles.TencentWSA(web),
-		wiki: doubles.MediaWiki(), wayback: doubles.Wayback(web), schemas: map[string]*jsonschema.Resolved{},
+		wiki: doubles.MediaWiki(), openai: doubles.OpenAI(), wayback: doubles.Wayback(web), schemas: map[string]*jsonschema.Resolved{},
 	}
 	archive := doubles.Start(t, w.wayback)
 	w.env = map[string]string{
 		"SERPER_API_KEY": doubles.Key, "SERPER_BASE_URL": doubles.Start(t, w.serper), "JINA_API_KEY": doubles.Key, "JINA_BASE_URL": doubles.Start(t, w.jina),
 		"TAVILY_API_KEY": doubles.Key, "TAVILY_BASE_URL": doubles.Start(t, w.tavily),
 		"TENCENTCLOUD_SECRET_ID": doubles.TencentID, "TENCENTCLOUD_SECRET_KEY": doubles.Key, "TENCENTCLOUD_BASE_URL": doubles.Start(t, w.tencent),
+		"SUMMARY_LLM_BASE_URL": doubles.Start(t, w.openai) + "/v1", "SUMMARY_LLM_MODEL_NAME": "some-model", "SUMMARY_LLM_API_KEY": doubles.Key,
 		"WIKIPEDIA_BASE_URL": doubles.Start(t, w.wiki) + "/{language}/w/api.php", "ARCHIVE_BASE_URL": archive, "WAYBACK_BASE_URL": archive,
 	}
 	w.env["SERPER_SCRAPE_BASE_URL"] = w.env["SERPER_BASE_URL"]
@@ -191,8 +193,8 @@ func TestListedByKey(t *testing.T) {
 	if got := names(nil); got != always {
 		t.Errorf("without keys: %s", got)
 	}
-	got := names(map[string]string{"TAVILY_API_KEY": "x", "TENCENTCLOUD_SECRET_ID": "x", "TENCENTCLOUD_SECRET_KEY": "y"})
-	wants(t, got, "tavily_search", "sogou_search")
+	got := names(map[string]string{"TAVILY_API_KEY": "x", "TENCENTCLOUD_SECRET_ID": "x", "TENCENTCLOUD_SECRET_KEY": "y", "SUMMARY_LLM_BASE_URL": "http://127.0.0.1:1/v1", "SUMMARY_LLM_MODEL_NAME": "m"})
+	wants(t, got, "tavily_search", "sogou_search", "scrape_and_extract_info")
 }
 
 func TestOptions(t *testing.T) {
@@ -210,6 +212,8 @@ func TestOptions(t *testing.T) {
 		{searching.Options{Sources: searching.Sources{ArchiveBaseURL: "x"}}, "option archive_base_url"},
 		{searching.Options{Sources: searching.Sources{WaybackBaseURL: "x"}}, "option wayback_base_url"},
 		{searching.Options{Readers: searching.Readers{JinaBaseURL: "x"}}, "jina"},
+		{searching.Options{Summary: searching.Summary{SummaryBaseURL: "http://127.0.0.1:1/v1"}}, "option summary_llm_model_name"},
+		{searching.Options{Summary: searching.Summary{SummaryBaseURL: "ftp://x", SummaryModel: "m"}}, "option summary_llm_base_url"},
 		{searching.Options{Proxy: "nonsense"}, "option proxy"},
 		{searching.Options{CAFile: "/nowhere"}, "option ca_file"},
 		{searching.Options{TimeoutSec: 1}, "option timeout_sec"},
@@ -231,6 +235,7 @@ func TestHostileArguments(t *testing.T) {
 		"wiki_get_page_content":   {{}, {"entity": ""}, {"entity": "x", "language": "../../etc"}, {"entity": "x", "language": "en.evil.example/"}, {"entity": "https://evil.example/wiki/X"}, {"entity": long}, {"entity": "x", "first_sentences": -1}},
 		"search_wiki_revision":    {{"entity": "x"}, {"entity": "", "year": 2020, "month": 1}, {"entity": "x", "year": 2020, "month": 1, "max_revisions": 501}},
 		"search_archived_webpage": {{"url": "x"}, {"url": "", "year": 0, "month": 0, "day": 0}, {"url": "file:///etc/passwd", "year": 0, "month": 0, "day": 0}, {"url": "https://a:b@x.example/", "year": 0, "month": 0, "day": 0}, {"url": "https://huggingface.co/datasets/x", "year": 0, "month": 0, "day": 0}, {"url": "ex ample", "year": 0, "month": 0, "day": 0}},
+		"scrape_and_extract_info": {{}, {"url": "x"}, {"url": "x", "info_to_extract": long}, {"url": "x", "info_to_extract": "y", "custom_headers": "z"}},
 		"scrape_website":          {{}, {"url": ""}, {"url": "file:///etc/passwd"}, {"url": "http://127.0.0.1/"}, {"url": "http://169.254.169.254/latest"}, {"url": "http://[::1]/"}, {"url": long}, {"url": "https://huggingface.co/datasets/x/y"}, {"url": "gopher://x.example"}},
 	} {
 		for _, a := range list {
@@ -239,7 +244,7 @@ func TestHostileArguments(t *testing.T) {
 			}
 		}
 	}
-	for _, d := range []*doubles.Double{w.serper, w.tavily, w.tencent, w.wayback, w.jina} {
+	for _, d := range []*doubles.Double{w.serper, w.tavily, w.tencent, w.wayback, w.jina, w.openai} {
 		if n := len(d.Calls()); n != 0 {
 			t.Errorf("%s was asked %d times", d.Name, n)
 		}

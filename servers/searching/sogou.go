@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -36,7 +37,7 @@ func (s *server) sogouSearch(ctx context.Context, in sogouIn) (string, any, erro
 	if strings.TrimSpace(in.Query) == "" {
 		return "", nil, errors.New("q is empty: say what to look for")
 	}
-	answer, err := s.askSogou(ctx, wsa.Query{Query: strings.TrimSpace(in.Query), Cnt: in.Num})
+	answer, err := askSogou(ctx, s.sogou, s.pace.search, wsa.Query{Query: strings.TrimSpace(in.Query), Cnt: in.Num})
 	if err != nil {
 		return "", nil, err
 	}
@@ -51,19 +52,19 @@ func (s *server) sogouSearch(ctx context.Context, in sogouIn) (string, any, erro
 	if answer.Msg != "" {
 		notes = append(notes, "Tencent Cloud says: "+clean(answer.Msg))
 	}
-	return s.results(object{{"Query", answer.Query}, {"Pages", pages}}, "Pages", notes)
+	return s.sieve.results(object{{"Query", answer.Query}, {"Pages", pages}}, "Pages", notes)
 }
 
 // askSogou repeats a search that Tencent Cloud refused for now, which it says with
 // the status 200.
-func (s *server) askSogou(ctx context.Context, q wsa.Query) (wsa.Answer, error) {
+func askSogou(ctx context.Context, c *wsa.Client, waits []time.Duration, q wsa.Query) (wsa.Answer, error) {
 	for attempt := 0; ; attempt++ {
-		answer, err := s.sogou.Search(ctx, q)
+		answer, err := c.Search(ctx, q)
 		var refused *wsa.Error
 		if err == nil || !errors.As(err, &refused) {
 			return answer, err
 		}
-		if refused.Repeat() && attempt < 2 && pause(ctx, s.pace.search[attempt]) {
+		if refused.Repeat() && attempt < 2 && pause(ctx, waits[attempt]) {
 			continue
 		}
 		if strings.HasPrefix(refused.Code, "AuthFailure") || refused.Code == "UnauthorizedOperation" {

@@ -324,3 +324,32 @@ func TestSuggestionsAreBounded(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestExtract(t *testing.T) {
+	w := open(t, nil)
+	ask := args{"url": "http://harbour.example/lighthouse", "info_to_extract": "How high is the tower?"}
+	text, data := w.call("scrape_and_extract_info", ask)
+	wants(t, text, `"success": true`, `"model_used"`, `"tokens_used"`)
+	wants(t, fmt.Sprint(data["extracted_info"]), "43 metres high", "How high is the tower?") // the double repeats what it was told
+	if data["success"] != true {
+		t.Errorf("%v", data)
+	}
+	w.openai.Fail(doubles.Fault{Status: 401})
+	_, data = w.call("scrape_and_extract_info", ask)
+	if data["success"] != false || !strings.Contains(fmt.Sprint(data["error"]), "SUMMARY_LLM_API_KEY") {
+		t.Errorf("%v", data)
+	}
+	before := len(w.openai.Calls())
+	for _, bad := range []args{
+		{"url": "http://127.0.0.1/", "info_to_extract": "x"},
+		{"url": "https://huggingface.co/datasets/x/y", "info_to_extract": "x"},
+		{"url": "http://harbour.example/lighthouse", "info_to_extract": "x", "custom_headers": args{"Authorization": "Bearer x"}},
+	} {
+		if _, data = w.call("scrape_and_extract_info", bad); data["success"] != false || data["error"] == "" {
+			t.Errorf("%v: %v", bad, data)
+		}
+	}
+	if n := len(w.openai.Calls()); n != before {
+		t.Errorf("the model was asked %d times", n-before)
+	}
+}

@@ -62,12 +62,12 @@ func (s *server) tavilySearch(ctx context.Context, in tavilyIn) (string, any, er
 	if err != nil {
 		return "", nil, err
 	}
-	answer, err := s.post(ctx, service{
+	answer, err := service{
 		name: "Tavily", variable: "TAVILY_API_KEY", client: s.tavily, url: s.o.TavilyBaseURL + "/search",
 		header: http.Header{"Authorization": {"Bearer " + s.o.TavilyAPIKey}},
-	}, body)
+	}.ask(ctx, body, s.pace.search)
 	if err != nil {
 		return "", nil, err
 	}
-	return s.results(answer.without("request_id"), "results", nil)
+	return s.sieve.results(answer.without("request_id"), "results", nil)
 }

@@ -1,10 +1,12 @@
 package searching
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -57,7 +59,8 @@ type spec struct {
 	input                    map[string]limits // of input properties
 	// output is the schema of an answer that may hold more than it tells; nil where
 	// the type of the answer says all.
-	output func(*jsonschema.ForOptions) (*jsonschema.Schema, error)
+	output  func(*jsonschema.ForOptions) (*jsonschema.Schema, error)
+	timeout time.Duration // where it is another one than that of the server
 }
 
 // add registers a tool, each call of which has one deadline.
@@ -67,7 +70,7 @@ func add[In, Out any](s *server, srv *mcp.Server, sp spec, answer func(context.C
 		Name: sp.name, Title: sp.title, Description: sp.description, MaxArguments: maxArguments, Shape: sp.shape,
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &yes},
 	}, func(ctx context.Context, in In) (string, Out, error) {
-		ctx, cancel := context.WithTimeout(ctx, s.timeout)
+		ctx, cancel := context.WithTimeout(ctx, cmp.Or(sp.timeout, s.timeout))
 		defer cancel()
 		text, out, err := answer(ctx, in)
 		if err != nil {
@@ -97,14 +100,9 @@ func (sp spec) shape(in, out *jsonschema.Schema) {
 func (s *server) told(ctx context.Context, err error) error {
 	text := err.Error()
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		text += ". The time for one call is over (" + s.timeout.String() + "): try again later, or ask for less"
+		text += ". The time for one call is over: try again later, or ask for less"
 	}
-	for _, secret := range s.secrets() {
-		if secret != "" {
-			text = strings.ReplaceAll(text, secret, "[key]")
-		}
-	}
-	return errors.New(egress.Cut(clean(text), 4000))
+	return errors.New(egress.Cut(s.sieve.hide(clean(text)), 4000))
 }
 
 // clean returns foreign text without what is not seen but may be read: control

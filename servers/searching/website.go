@@ -34,7 +34,7 @@ type scrapeOut struct {
 
 // read makes the chain that reads pages. Its converter starts programs only for
 // documents that need them, and each ends with its document.
-func (s *server) read(pages *egress.Client, guard *egress.Guard) error {
+func (s maker) read() error {
 	executable, _ := os.Executable() // without it PDF is read in this process
 	var env []string
 	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "XDG_CACHE_HOME", "LOCALAPPDATA", "SYSTEMROOT", "TESSDATA_PREFIX"} {
@@ -49,14 +49,14 @@ func (s *server) read(pages *egress.Client, guard *egress.Guard) error {
 	}
 	var err error
 	s.chain, err = scrape.New(scrape.Options{
-		Pages: pages, Guard: guard, Documents: converter, Blocked: s.o.Blocked, Timeout: s.timeout, Waits: s.pace.pages,
+		Pages: s.pages, Guard: s.guard, Documents: converter, Blocked: s.o.Blocked, Timeout: s.timeout, Waits: s.pace.pages,
 		Jina: scrape.Service{Key: s.o.JinaAPIKey, Base: s.o.JinaBaseURL}, Serper: serper,
 		Firecrawl: scrape.Service{Key: s.o.FirecrawlAPIKey, Base: s.o.FirecrawlBaseURL},
 	})
 	if err != nil {
 		return err
 	}
-	s.policy = s.chain.Policy()
+	s.sieve = &sieve{s.chain.Policy(), s.o.RemoveSnippets, s.o.RemoveKnowledgeGraph, s.o.RemoveAnswerBox, s.o.secrets()}
 	return nil
 }
 
@@ -72,7 +72,7 @@ func (s *server) addScrape(srv *mcp.Server) {
 }
 
 func (s *server) website(ctx context.Context, in scrapeIn) (string, scrapeOut, error) {
-	page, err := s.chain.Fetch(ctx, scrape.Request{URL: in.URL, Pages: in.Pages})
+	page, err := s.chain.Fetch(ctx, scrape.Request{URL: in.URL, Pages: in.Pages, Kept: in.Offset > 0})
 	if err != nil {
 		return "", scrapeOut{}, err
 	}
@@ -83,7 +83,7 @@ func (s *server) website(ctx context.Context, in scrapeIn) (string, scrapeOut, e
 	}
 	out.Text, out.Next = page.Part(in.Offset, in.Max)
 	for _, n := range page.Notes {
-		out.Notes = append(out.Notes, egress.Cut(s.hide(clean(n)), 400))
+		out.Notes = append(out.Notes, egress.Cut(s.sieve.hide(clean(n)), 400))
 	}
 	var b strings.Builder
 	if out.Title != "" {
