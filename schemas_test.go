@@ -15,7 +15,7 @@ import (
 )
 
 // mirrors is a server whose tools give back their arguments as they came.
-func mirrors(json.RawMessage) (*mcp.Server, error) {
+func mirrors(json.RawMessage, tool.Place) (*mcp.Server, error) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "mirrors", Version: "1"}, nil)
 	yes := true
 	for name, hints := range map[string]*mcp.ToolAnnotations{"plain": nil, "declared": nil, "hinted": {DestructiveHint: &yes}} {

@@ -112,7 +112,7 @@ func TestPoolListsTheGoodBesideTheBad(t *testing.T) {
 		"noisy":  {tool.StateReady, 14, ""},
 		"broken": {tool.StateFailed, 0, "args wants a list"},
 		"absent": {tool.StateFailed, 0, "/nonexistent/server"},
-		"system": {tool.StateIdle, 10, ""},
+		"system": {tool.StateIdle, 15, ""},
 	} {
 		s := got[name]
 		if s.State != want.state || len(s.Tools) != want.tools || !strings.Contains(s.Error, want.err) || (s.Error == "") != (want.err == "") {
