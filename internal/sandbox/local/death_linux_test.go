@@ -1,0 +1,234 @@
+package local_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/sandbox"
+	"github.com/tenon-mcp/tenon/internal/sandbox/local"
+	"github.com/tenon-mcp/tenon/internal/sandbox/sandboxtest"
+)
+
+// hold is a program that makes a sandbox in which processes run, detached ones too,
+// says so, and waits to be killed.
+func hold(level, dir, mark string) error {
+	b := local.New(local.Options{Launcher: []string{"/proc/self/exe", local.Command}, Python: "/usr/bin/python3", Dir: dir, Levels: []string{level}})
+	x, err := b.Create(context.Background(), sandbox.Spec{}) //nolint:forbidigo // a program
+	if err != nil {
+		return err
+	}
+	for _, line := range []string{"sleep " + mark + " & setsid sleep " + mark + " & (setsid sh -c 'sleep " + mark + " & sleep " + mark + "' &)", "echo made > file"} {
+		if _, err := x.Command(context.Background(), sandbox.Command{Line: line}); err != nil { //nolint:forbidigo // a program
+			return err
+		}
+	}
+	fmt.Println("ready") //nolint:forbidigo // a program
+	select {}
+}
+
+// TestDeath kills a program that has sandboxes, and wants nothing of them to stay:
+// processes at once, the rest at the next start.
+func TestDeath(t *testing.T) {
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			dir := filepath.Join(open(t), "sandboxes")
+			mark := fmt.Sprintf("600.%d", time.Now().UnixNano())
+			cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "hold", level, dir, mark)
+			cmd.Stderr = os.Stderr
+			out, err := cmd.StdoutPipe()
+			if err := errors.Join(err, cmd.Start()); err != nil {
+				t.Fatal(err)
+			}
+			if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+				t.Fatal(line, err)
+			}
+			if n := running(mark); n < 4 {
+				t.Errorf("%d processes run", n)
+			}
+			pid := cmd.Process.Pid
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			tick := time.NewTicker(10 * time.Millisecond)
+			defer tick.Stop()
+			for end := time.Now().Add(10 * time.Second); running(mark) > 0 && time.Now().Before(end); {
+				<-tick.C
+			}
+			if n := running(mark); n > 0 {
+				t.Errorf("%d processes outlive it", n)
+			}
+			b := newBackend(t, local.Options{Levels: []string{level}, Dir: dir})
+			sandboxtest.Create(t, b, sandbox.Spec{})
+			if left := cgroups(pid); len(left) > 0 {
+				t.Errorf("cgroups stay: %v", left)
+			}
+			if files, _ := filepath.Glob(filepath.Join(dir, "run-*", "*", "file")); len(files) > 0 {
+				t.Errorf("files stay: %v", files)
+			}
+		})
+	}
+}
+
+// open is a folder that every user may walk through.
+func open(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "tenon-local-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // so it is meant
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// running counts the processes with a word on their command line.
+func running(word string) int {
+	n := 0
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range all {
+		b, _ := os.ReadFile(path)
+		if strings.HasPrefix(string(b), "sleep\x00") && strings.Contains(string(b), word) {
+			n++
+		}
+	}
+	return n
+}
+
+// cgroups finds those that a process has made.
+func cgroups(pid int) []string {
+	var all []string
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, _ error) error {
+		if d != nil && d.IsDir() && strings.HasPrefix(d.Name(), "tenon-sandbox-"+strconv.Itoa(pid)+"-") {
+			all = append(all, path)
+		}
+		return nil
+	})
+	return all
+}
+
+// TestNothingStays kills a sandbox in good order.
+func TestNothingStays(t *testing.T) {
+	for _, level := range levels {
+		dir := filepath.Join(open(t), "sandboxes")
+		b := newBackend(t, local.Options{Levels: []string{level}, Dir: dir})
+		x := sandboxtest.Create(t, b, sandbox.Spec{})
+		mark := fmt.Sprintf("600.%d", time.Now().UnixNano())
+		sandboxtest.Sh(t, x, "mkdir -p a/b; echo x > a/b/c; chmod 0 a/b; setsid sleep "+mark+" & sleep "+mark+" &")
+		if running(mark) != 2 {
+			t.Errorf("%d processes run", running(mark))
+		}
+		if err := errors.Join(x.Kill(t.Context()), b.Close()); err != nil {
+			t.Error(err)
+		}
+		if running(mark) > 0 || len(cgroups(os.Getpid())) > 0 {
+			t.Errorf("%s: processes %d, cgroups %v", level, running(mark), cgroups(os.Getpid()))
+		}
+		if left, _ := filepath.Glob(dir + "/*"); len(left) > 0 {
+			t.Errorf("%s: folders %v", level, left)
+		}
+	}
+}
+
+// TestLauncherKilled kills the first process of a sandbox from outside.
+func TestLauncherKilled(t *testing.T) {
+	b := newBackend(t, local.Options{Levels: levels[:1]})
+	x := sandboxtest.Create(t, b, sandbox.Spec{})
+	children, err := os.ReadFile("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children")
+	all, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, path := range all {
+		more, _ := os.ReadFile(path)
+		children = append(append(children, ' '), more...)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for f := range strings.FieldsSeq(string(children)) {
+		pid, _ := strconv.Atoi(f)
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	select {
+	case <-x.Done():
+	case <-time.After(10 * time.Second):
+		t.Fatal("it is not done")
+	}
+	if _, err := x.Command(t.Context(), sandbox.Command{Line: "true"}); err == nil {
+		t.Error("it still answers")
+	}
+}
+
+// TestWatched bounds memory where no cgroup can be made.
+func TestWatched(t *testing.T) {
+	for _, level := range levels {
+		b := newBackend(t, local.Options{Levels: []string{level}, NoCgroup: true})
+		x := sandboxtest.Create(t, b, sandbox.Spec{Memory: 96 << 20, Disk: 8 << 20, Processes: 20})
+		o, err := x.Code(t.Context(), sandbox.Cell{Source: "held = bytearray(200 << 20)", Timeout: 20 * time.Second})
+		if err != nil || o.Error == nil || o.Error.Name != "MemoryError" {
+			t.Errorf("%s: %v, %+v", level, err, o)
+		}
+		_, err = x.Code(t.Context(), sandbox.Cell{Source: "import os, time\nfor _ in range(4):\n    if os.fork() == 0:\n        held = bytearray(b'x') * (60 << 20)\n        time.sleep(20); os._exit(0)\ntime.sleep(15)", Timeout: 20 * time.Second})
+		if e, ok := errors.AsType[*sandbox.Error](err); !ok || e.Kind != sandbox.Gone || !strings.Contains(e.Text, "memory") {
+			t.Errorf("%s: got %v", level, err)
+		}
+		if x := sandboxtest.Create(t, b, sandbox.Spec{Processes: 20}); sandboxtest.Sh(t, x, `for i in $(seq 100); do sleep 5 & done 2>/dev/null; jobs | wc -l`).Stdout == "100\n" {
+			t.Errorf("%s: processes are not bounded", level)
+		}
+	}
+}
+
+// TestUnprivileged runs the suites as nobody, where this is root.
+func TestUnprivileged(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the suites have run as an unprivileged user already")
+	}
+	dir := open(t)
+	if err := os.Chmod(dir, 0o777); err != nil { //nolint:gosec // so it is meant
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^(TestEscape|TestConformance|TestDeath|TestWatched)$", "-test.v")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "XDG_CACHE_HOME="+dir, "HOME="+dir) //nolint:forbidigo // a test
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestEscape/landlock/attempts") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func BenchmarkCreate(b *testing.B) {
+	back := newBackend(b, local.Options{})
+	for b.Loop() {
+		x, err := back.Create(b.Context(), sandbox.Spec{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		_ = x.Kill(b.Context())
+		b.StartTimer()
+	}
+}
+
+func BenchmarkCode(b *testing.B) {
+	x := sandboxtest.Create(b, newBackend(b, local.Options{}), sandbox.Spec{})
+	for b.Loop() {
+		sandboxtest.Py(b, x, "1+1")
+	}
+}
+
+func BenchmarkCommand(b *testing.B) {
+	x := sandboxtest.Create(b, newBackend(b, local.Options{}), sandbox.Spec{})
+	for b.Loop() {
+		sandboxtest.Sh(b, x, "true")
+	}
+}

@@ -1,0 +1,344 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tenon-mcp/tenon/internal/sandbox"
+	"github.com/tenon-mcp/tenon/internal/sandbox/kernel"
+)
+
+const (
+	// lingering is how long output is read after a command has ended: what it has
+	// started in the background may keep the pipe open.
+	lingering = 300 * time.Millisecond
+	// interrupted is how long a cell has to end after it was interrupted.
+	interrupted = 2 * time.Second
+)
+
+// environ is all that code in the sandbox finds in its environment.
+func (x *box) environ() []string {
+	home, tmp := sandbox.Home, "/tmp"
+	if x.level == sandbox.LevelLandlock {
+		home, tmp = x.dir, x.dir
+	}
+	path := "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+	for _, dir := range x.python.prefix {
+		path = dir + "/bin:" + path
+	}
+	return []string{
+		"PATH=" + path, "HOME=" + home, "TMPDIR=" + tmp, "USER=user", "LOGNAME=user", "SHELL=/bin/sh", "LANG=C.UTF-8", "LC_ALL=C.UTF-8",
+		"MPLBACKEND=Agg", "MPLCONFIGDIR=" + tmp + "/.matplotlib", "PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", "OPENBLAS_NUM_THREADS=2", "OMP_NUM_THREADS=2",
+	}
+}
+
+// Command runs a line of the shell, once.
+func (x *box) Command(ctx context.Context, c sandbox.Command) (*sandbox.Output, error) {
+	if len(c.Line) > maxLine || strings.ContainsRune(c.Line, 0) {
+		return nil, &sandbox.Error{Kind: sandbox.Invalid, Text: fmt.Sprintf("the command must have at most %d bytes and no zero byte: write a script into a file and run that", maxLine)}
+	}
+	before := x.limitsMet()
+	p, err := x.begin(ctx, []string{"/bin/sh", "-c", c.Line}, false)
+	if err != nil {
+		return nil, err
+	}
+	out, errs := sandbox.NewClip(c.Keep), sandbox.NewClip(c.Keep)
+	var readers, closer sync.WaitGroup
+	read := make(chan struct{})
+	readers.Go(func() { _, _ = io.Copy(out, p.stdout) })  // until it is closed
+	readers.Go(func() { _, _ = io.Copy(errs, p.stderr) }) // until it is closed
+	closer.Go(func() { readers.Wait(); close(read) })
+	o := &sandbox.Output{}
+	o.ExitCode, o.TimedOut, err = x.await(ctx, p, c.Timeout)
+	late := time.NewTimer(lingering)
+	defer late.Stop()
+	select {
+	case <-read:
+	case <-late.C:
+	}
+	p.close()
+	closer.Wait()
+	var left int64
+	o.Stdout, o.Left = out.Text()
+	o.Stderr, left = errs.Text()
+	o.Left += left
+	o.Note = x.noteSince(before)
+	return o, err
+}
+
+// await waits for the end of a process, and ends it where it takes too long.
+func (x *box) await(ctx context.Context, p *process, limit time.Duration) (code int, late bool, err error) {
+	var timeout <-chan time.Time
+	if limit > 0 {
+		t := time.NewTimer(limit)
+		defer t.Stop()
+		timeout = t.C
+	}
+	select {
+	case r, ok := <-p.exit:
+		if !ok {
+			return 0, false, x.gone()
+		}
+		return r.Code, false, nil
+	case <-timeout:
+		late = true
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	x.signal(ctx, p.pid, unix.SIGKILL)
+	t := time.NewTimer(interrupted)
+	defer t.Stop()
+	select {
+	case <-p.exit:
+	case <-t.C:
+	}
+	return 128 + int(unix.SIGKILL), late, err
+}
+
+// signal signals the group of a process.
+func (x *box) signal(ctx context.Context, pid int, s unix.Signal) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), interrupted)
+	defer cancel()
+	_, _, _ = x.link.ask(ctx, order{Do: "signal", PID: pid, Signal: int(s)}) // where the sandbox has ended, so has the process
+}
+
+// A process runs in the sandbox.
+type process struct {
+	pid               int
+	exit              <-chan report
+	stdout, stderr    *os.File
+	requests, answers *os.File // of an interpreter
+}
+
+func (p *process) close() {
+	for _, f := range []*os.File{p.stdout, p.stderr, p.requests, p.answers} {
+		if f != nil {
+			_ = f.Close() // nothing is lost
+		}
+	}
+}
+
+// begin starts a program, with pipes to it.
+func (x *box) begin(ctx context.Context, argv []string, talks bool) (*process, error) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	theirs := []*os.File{null}
+	p := &process{}
+	defer func() {
+		for _, f := range theirs {
+			_ = f.Close() // the process has its own
+		}
+	}()
+	for _, end := range []**os.File{&p.stdout, &p.stderr, &p.requests, &p.answers} {
+		if (end == &p.requests || end == &p.answers) && !talks {
+			continue
+		}
+		r, w, err := os.Pipe()
+		if err != nil {
+			p.close()
+			return nil, err
+		}
+		if end == &p.requests {
+			r, w = w, r
+		}
+		*end, theirs = r, append(theirs, w)
+	}
+	h, exit, err := x.link.ask(ctx, order{Do: "start", Argv: argv, Env: x.environ()}, theirs...)
+	if err != nil {
+		p.close()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if e, ok := errors.AsType[*sandbox.Error](err); ok {
+			return nil, e
+		}
+		if h.Error != "" {
+			return nil, &sandbox.Error{Kind: sandbox.Limit, Text: "the sandbox cannot start a process (" + h.Error + "): it may have too many already"}
+		}
+		return nil, x.gone()
+	}
+	p.pid, p.exit = h.PID, exit
+	return p, nil
+}
+
+// Code runs a cell.
+func (x *box) Code(ctx context.Context, c sandbox.Cell) (*sandbox.Outcome, error) {
+	if len(c.Source) > kernel.MaxSource {
+		return nil, &sandbox.Error{Kind: sandbox.Invalid, Text: fmt.Sprintf("a cell has at most %d bytes: write data into a file instead", kernel.MaxSource)}
+	}
+	select {
+	case x.kernels.turn <- struct{}{}:
+	case <-x.done:
+		return nil, x.gone()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-x.kernels.turn }()
+	if err := x.ensureKernel(ctx); err != nil {
+		return nil, err
+	}
+	before := x.limitsMet()
+	run, err := x.kernels.now.Start(c.Source, c.Keep)
+	if err != nil && run == nil {
+		return nil, err
+	}
+	limit, cancel := ctx, context.CancelFunc(func() {})
+	if c.Timeout > 0 {
+		limit, cancel = context.WithTimeout(ctx, c.Timeout)
+	}
+	defer cancel()
+	o, err := run.Wait(limit)
+	switch {
+	case err == nil:
+	case errors.Is(err, kernel.ErrEnded):
+		o.Restarted = true
+		x.dropKernel()
+		select {
+		case <-x.quit:
+			return o, x.gone()
+		default:
+		}
+	default:
+		o = x.interrupt(ctx, run)
+		o.TimedOut = true
+	}
+	o.Note = x.noteSince(before)
+	return o, ctx.Err()
+}
+
+// interrupt stops a cell, gently first: so what it has computed stays.
+func (x *box) interrupt(ctx context.Context, run *kernel.Run) *sandbox.Outcome {
+	x.signal(ctx, x.kernels.pid, unix.SIGINT)
+	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), interrupted)
+	defer cancel()
+	o, err := run.Wait(wait)
+	if err != nil {
+		o.Restarted = true
+		x.signal(ctx, x.kernels.pid, unix.SIGKILL)
+		x.dropKernel()
+	}
+	return o
+}
+
+// ensureKernel starts the interpreter where none runs. The caller holds the turn.
+func (x *box) ensureKernel(ctx context.Context) error {
+	if x.kernels.now != nil {
+		select {
+		case <-x.kernels.now.Ended():
+			x.dropKernel()
+		default:
+			return nil
+		}
+	}
+	p, err := x.begin(ctx, []string{x.python.path, "-c", kernel.Source}, true)
+	if err != nil {
+		return err
+	}
+	x.kernels.now = kernel.New(kernel.Pipes{Requests: p.requests, Answers: p.answers, Stdout: p.stdout, Stderr: p.stderr})
+	x.kernels.pid, x.kernels.end = p.pid, p.exit
+	return nil
+}
+
+func (x *box) dropKernel() {
+	if x.kernels.now != nil {
+		x.kernels.now.Close()
+		x.kernels.now = nil
+	}
+}
+
+// Put makes or replaces a file.
+func (x *box) Put(ctx context.Context, path string, r io.Reader, limit int64) (sandbox.File, error) {
+	f, file, err := x.open(ctx, path, true)
+	if err != nil {
+		return f, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = file.Close() })
+	defer stop()
+	n, err := io.Copy(file, io.LimitReader(r, min(limit, x.spec.Disk)+1))
+	err = errors.Join(err, file.Close())
+	f.Size = n
+	switch {
+	case ctx.Err() != nil:
+		return f, ctx.Err()
+	case errors.Is(err, unix.ENOSPC):
+		return f, &sandbox.Error{Kind: sandbox.Limit, Text: "the disk of the sandbox is full: remove files, or create another sandbox"}
+	case err != nil:
+		return f, err
+	case n > min(limit, x.spec.Disk):
+		_, _ = x.Command(ctx, sandbox.Command{Line: "rm -f -- " + quote(strings.TrimPrefix(f.Path, sandbox.Home+"/")), Timeout: interrupted}) // half a file is of no use
+		return f, &sandbox.Error{Kind: sandbox.Limit, Text: fmt.Sprintf("the file is larger than %d MiB, the most that is taken", min(limit, x.spec.Disk)>>20)}
+	}
+	return f, nil
+}
+
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// Get opens a file.
+func (x *box) Get(ctx context.Context, path string) (sandbox.File, io.ReadCloser, error) {
+	f, file, err := x.open(ctx, path, false)
+	if err != nil {
+		return f, nil, err
+	}
+	return f, file, nil
+}
+
+func (x *box) open(ctx context.Context, path string, write bool) (sandbox.File, *os.File, error) {
+	rel, err := sandbox.Clean(x.outer(path))
+	if err != nil {
+		return sandbox.File{}, nil, err
+	}
+	h, err := x.ask(ctx, order{Do: "open", Path: rel, Write: write})
+	if err != nil {
+		return sandbox.File{}, nil, err
+	}
+	if len(h.files) != 1 || h.File == nil {
+		closeAll(h.files)
+		return sandbox.File{}, nil, errors.New("no file came")
+	}
+	return *h.File, os.NewFile(uintptr(h.files[0]), rel), nil
+}
+
+// outer names a path of the folder that code sees at the level "landlock" as others do.
+func (x *box) outer(path string) string {
+	if x.dir != "" && (path == x.dir || strings.HasPrefix(path, x.dir+"/")) {
+		return sandbox.Home + strings.TrimPrefix(path, x.dir)
+	}
+	return path
+}
+
+// List lists a folder.
+func (x *box) List(ctx context.Context, path string, limit int) (*sandbox.Listing, error) {
+	rel, err := sandbox.Clean(x.outer(path))
+	if err != nil {
+		return nil, err
+	}
+	h, err := x.ask(ctx, order{Do: "list", Path: rel, Max: limit})
+	if err != nil {
+		return nil, err
+	}
+	closeAll(h.files)
+	if h.List == nil {
+		return nil, errors.New("no list came")
+	}
+	return h.List, nil
+}
+
+func (x *box) ask(ctx context.Context, o order) (heard, error) {
+	h, _, err := x.link.ask(ctx, o)
+	if err != nil && ctx.Err() == nil && h.Error == "" {
+		if _, ok := errors.AsType[*sandbox.Error](err); !ok {
+			err = x.gone()
+		}
+	}
+	return h, err
+}

@@ -1,0 +1,205 @@
+// Package sandbox says what a place is in which a model's code runs, whichever way
+// it is kept apart from the host.
+//
+//	backend := local.New(local.Options{})        // or another one
+//	status, err := backend.Check(ctx)            // how far it keeps code apart here
+//	box, err := backend.Create(ctx, sandbox.Spec{Memory: 512 << 20})
+//	defer box.Kill(ctx)
+//	out, err := box.Command(ctx, sandbox.Command{Line: "ls -l"})
+//	cell, err := box.Code(ctx, sandbox.Cell{Source: "x = 6*7\nx"})
+//
+// A [Backend] makes sandboxes; a [Sandbox] is one of them, with a private folder
+// ([Home]), no network, none of the host's environment, and limits. Whoever writes
+// another back end runs it through the suites of sandboxtest: one says that it works,
+// the other that nothing comes out.
+//
+// The package itself knows no back end.
+package sandbox
+
+import (
+	"context"
+	"io"
+	"path"
+	"strings"
+	"time"
+)
+
+// Home is the private folder of a sandbox, as its code and the tools name it.
+const Home = "/home/user"
+
+// Levels of how a sandbox is kept apart, as Status has them.
+const (
+	LevelNamespaces = "namespaces" // namespaces, a root of its own, a filter of system calls
+	LevelLandlock   = "landlock"   // rules on files, a filter of system calls; no root of its own
+	LevelContainer  = "container"  // an engine's container
+	LevelKernel     = "kernel"     // a kernel of its own, in user space or a virtual machine
+	LevelNone       = "none"       // not kept apart: nothing is run
+)
+
+// A Backend makes sandboxes in one way. All methods may be called concurrently.
+type Backend interface {
+	// Name is how the option of the server calls it.
+	Name() string
+	// Check tries for real whether code is kept apart here, and how far. It does the
+	// work once. Its error says why nothing can be run and what to do.
+	Check(ctx context.Context) (Status, error)
+	// Create makes a sandbox, which lives until it is killed or this process ends,
+	// however that does.
+	Create(ctx context.Context, spec Spec) (Sandbox, error)
+	// Close ends all sandboxes.
+	Close() error
+}
+
+// A Status is what Check has found out.
+type Status struct {
+	Level  string   // one of the levels
+	Python string   // version of the interpreter
+	Notes  []string // what is different from the best, for people and models
+}
+
+// A Spec says what a sandbox may use. 0 is the back end's usual value.
+type Spec struct {
+	Memory    int64 // bytes, of all its processes together
+	Disk      int64 // bytes in all that it can write
+	Processes int   // and threads
+}
+
+// A Sandbox is one place where code runs. All methods may be called concurrently;
+// cells run one after the other. After its end they return an [Error] of kind Gone.
+type Sandbox interface {
+	// Command runs a line of the shell in Home, once.
+	Command(ctx context.Context, c Command) (*Output, error)
+	// Code runs a cell in the interpreter, which is started by the first one and
+	// keeps its state from one to the next.
+	Code(ctx context.Context, c Cell) (*Outcome, error)
+	// Put makes or replaces a file of at most limit bytes, with its folders.
+	Put(ctx context.Context, path string, r io.Reader, limit int64) (File, error)
+	// Get opens a file for reading. The caller closes it.
+	Get(ctx context.Context, path string) (File, io.ReadCloser, error)
+	// List returns what is below a folder, at most limit entries.
+	List(ctx context.Context, path string, limit int) (*Listing, error)
+	// Memory is what it uses now, in bytes, as far as that is known.
+	Memory() int64
+	// Kill ends all that runs in it and removes what it has written.
+	Kill(ctx context.Context) error
+	// Done is closed at its end; Why says what ended it.
+	Done() <-chan struct{}
+	Why() string
+}
+
+// A Command is a line for the shell.
+type Command struct {
+	Line    string
+	Timeout time.Duration // after it the command and what it started in its group are killed; 0 is none but the context's
+	Keep    int           // characters of each stream that are kept; 0 is DefaultKeep
+}
+
+// DefaultKeep is how many bytes of a stream are kept.
+const DefaultKeep = 20_000
+
+// An Output is what came of a command.
+type Output struct {
+	Stdout, Stderr string
+	Left           int64 // bytes that were left out of the middle
+	ExitCode       int   // 128 and the number of the signal where one ended it
+	TimedOut       bool
+	Note           string // which limit was met, or nothing
+}
+
+// A Cell is a piece of Python.
+type Cell struct {
+	Source  string
+	Timeout time.Duration // after it the cell is interrupted, and then the interpreter ended; 0 is none but the context's
+	Keep    int
+}
+
+// An Outcome is what came of a cell.
+type Outcome struct {
+	Stdout, Stderr string
+	Left           int64
+	Results        []Rich // what was shown, and last the value of the last expression
+	Error          *Exception
+	TimedOut       bool
+	Restarted      bool   // the interpreter has ended: its state is lost
+	Note           string // which limit was met, or nothing
+	Took           time.Duration
+}
+
+// A Rich is one value in the forms that it has.
+type Rich struct {
+	Text     string `json:"text,omitempty"`
+	HTML     string `json:"html,omitempty"`
+	Markdown string `json:"markdown,omitempty"`
+	SVG      string `json:"svg,omitempty"`
+	Latex    string `json:"latex,omitempty"`
+	PNG      []byte `json:"png,omitempty"`
+	JPEG     []byte `json:"jpeg,omitempty"`
+	Main     bool   `json:"main,omitempty"` // the value of the last expression
+	Cut      bool   `json:"cut,omitempty"`  // something of it was too large
+}
+
+// An Exception is one that a cell has raised.
+type Exception struct {
+	Name      string `json:"name"`
+	Value     string `json:"value"`
+	Traceback string `json:"traceback"`
+}
+
+// A File is one in a sandbox.
+type File struct {
+	Path     string    `json:"path"`
+	Size     int64     `json:"size"`
+	Kind     string    `json:"kind"` // file, directory, symlink or other
+	Modified time.Time `json:"modified"`
+}
+
+// A Listing is what is in a folder.
+type Listing struct {
+	Path  string `json:"path"`
+	Files []File `json:"files"`
+	More  bool   `json:"more"` // not all is listed
+}
+
+// A Kind is what went wrong.
+type Kind string
+
+// The kinds of errors.
+const (
+	Invalid     Kind = "invalid"     // the arguments
+	Gone        Kind = "gone"        // the sandbox has ended
+	Limit       Kind = "limit"       // something is too large or too many
+	Unavailable Kind = "unavailable" // it cannot be had here
+)
+
+// An Error is one that a model may read: it says what to do.
+type Error struct {
+	Kind Kind
+	Text string
+}
+
+// Error returns the text.
+func (e *Error) Error() string { return e.Text }
+
+// Clean returns a path of a caller's as a clean one relative to Home: "." for Home
+// itself. A path that does not begin with / is taken from Home; one that leads out of
+// it is an error. Symbolic links are for the back end to refuse.
+func Clean(p string) (string, error) {
+	if strings.ContainsRune(p, 0) || len(p) > 4000 {
+		return "", &Error{Invalid, "this is no path: it is too long or holds a zero byte"}
+	}
+	if p == "~" || strings.HasPrefix(p, "~/") {
+		p = strings.TrimPrefix(strings.TrimPrefix(p, "~"), "/")
+	}
+	if !strings.HasPrefix(p, "/") {
+		p = Home + "/" + p
+	}
+	p = path.Clean(p)
+	if p == Home {
+		return ".", nil
+	}
+	rest, ok := strings.CutPrefix(p, Home+"/")
+	if !ok {
+		return "", &Error{Invalid, "files are moved in and out of " + Home + " only: copy it there first"}
+	}
+	return rest, nil
+}

@@ -1,0 +1,12 @@
+//go:build !unix
+
+package sandboxtest
+
+import (
+	"os"
+	"os/exec"
+)
+
+var nilSignal = os.Interrupt
+
+func harmless(*exec.Cmd) {}
