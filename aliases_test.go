@@ -14,7 +14,7 @@ import (
 // key in the environment of one: it decides which tools there are.
 func TestAliases(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tenon.yaml")
-	text := `
+	text := `version: 1
 servers:
   a: {bundled: tool-searching}
   b: {bundled: tool-searching-tavily, env: {TAVILY_API_KEY: not-a-real-key-000}}
