@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -24,7 +26,12 @@ type Knobs struct {
 // NewFor returns a server with its knobs turned.
 func NewFor(o Options, k Knobs) (*mcp.Server, error) {
 	if k.Getenv == nil {
-		k.Getenv = func(string) string { return "" }
+		k.Getenv = func(name string) string {
+			if strings.HasSuffix(name, "_KEY") || strings.HasSuffix(name, "_URL") {
+				return ""
+			}
+			return os.Getenv(name)
+		}
 	}
 	o.Proxy = "none"
 	s, err := build(o, k.Getenv)

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -88,8 +91,8 @@ func (j *job) onClose(c io.Closer) {
 }
 
 func (j *job) close() {
-	for i := len(j.closers) - 1; i >= 0; i-- {
-		j.closers[i]()
+	for _, f := range slices.Backward(j.closers) {
+		f()
 	}
 }
 
@@ -161,17 +164,16 @@ func (in *input) check() error {
 	return nil
 }
 
+var schemeForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`) })
+
 // scheme returns the scheme of a URI in small letters, or "" for a path.
 func scheme(uri string) string {
 	s, _, ok := strings.Cut(uri, ":")
 	if !ok || len(s) < 2 || len(s) > 20 { // a single letter is a drive
 		return ""
 	}
-	for i, r := range s {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-		if !letter && (i == 0 || !(r >= '0' && r <= '9' || r == '+' || r == '-' || r == '.')) {
-			return ""
-		}
+	if !schemeForm().MatchString(s) {
+		return ""
 	}
 	s = strings.ToLower(s)
 	if known := s == "http" || s == "https" || s == "file" || s == "data"; !known && !strings.Contains(uri, "://") {

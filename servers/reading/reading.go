@@ -74,6 +74,7 @@ type server struct {
 	readers bool     // there is a service that reads pages
 	temp    string   // folder of downloads; "" is the system's
 	cache   string   // of compiled code; "" is the user's
+	env     []string // of programs that help to convert
 	command []string // of the child that reads PDF; none reads it in this process
 	slots   chan struct{}
 }
@@ -91,7 +92,7 @@ func New(o Options) (*mcp.Server, error) {
 func build(o Options, getenv func(string) string) (*server, error) {
 	o.complete(getenv)
 	executable, _ := os.Executable() // without it PDF is read in this process
-	s := &server{o: o, timeout: defaultTimeout, command: document.Self(executable), waits: egress.Seconds(4, 16, 64), slots: make(chan struct{}, atOnce)}
+	s := &server{o: o, timeout: defaultTimeout, env: helperEnv(getenv), command: document.Self(executable), waits: egress.Seconds(4, 16, 64), slots: make(chan struct{}, atOnce)}
 	if o.TimeoutSec != 0 {
 		if !(o.TimeoutSec >= 5 && o.TimeoutSec <= 600) {
 			return nil, errors.New("option timeout_sec: must be 5 to 600 seconds")
@@ -152,12 +153,24 @@ func (o *Options) complete(getenv func(string) string) {
 	o.YouTubeBaseURL = strings.TrimRight(o.YouTubeBaseURL, "/")
 }
 
+// helperEnv is the environment of programs that help to convert: what finds them, and
+// no secret.
+func helperEnv(getenv func(string) string) []string {
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "LOCALAPPDATA", "SYSTEMROOT", "TESSDATA_PREFIX"} {
+		if v := getenv(name); v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
 // converter returns what converts documents during one call, and what ends the
 // programs that help it.
 func (s *server) converter() (*document.Converter, func()) {
 	spawner := proc.New(proc.Options{})
 	c := document.New(document.Options{
-		Spawner: spawner, Command: s.command, Env: proc.Environ(os.Environ(), nil), Cache: s.cache, Tesseract: s.o.Tesseract,
+		Spawner: spawner, Command: s.command, Env: s.env, Cache: s.cache, Tesseract: s.o.Tesseract,
 	})
 	return c, func() { _ = spawner.Close() } // nothing of theirs is waited for
 }

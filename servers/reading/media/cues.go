@@ -59,19 +59,21 @@ func (c *cues) add(start time.Duration, text string) bool {
 func (c *cues) fromJSON(data []byte) {
 	var file struct {
 		Events []struct {
-			TStartMS int64                   `json:"tStartMs"`
-			Segs     []struct{ UTF8 string } `json:"segs"`
-		}
+			Start    int64 `json:"tStartMs"`
+			Segments []struct {
+				Text string `json:"utf8"`
+			} `json:"segs"`
+		} `json:"events"`
 	}
 	if json.Unmarshal(data, &file) != nil {
 		return
 	}
 	for _, e := range file.Events {
 		var b strings.Builder
-		for _, s := range e.Segs {
-			b.WriteString(s.UTF8)
+		for _, s := range e.Segments {
+			b.WriteString(s.Text)
 		}
-		if !c.add(millis(float64(e.TStartMS)), b.String()) {
+		if !c.add(millis(float64(e.Start)), b.String()) {
 			return
 		}
 	}

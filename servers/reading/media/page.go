@@ -41,31 +41,31 @@ type scanner struct {
 
 func (s *scanner) token(z *html.Tokenizer) {
 	t := z.Token()
-	switch t.Type {
-	case html.TextToken:
+	if t.Type == html.TextToken {
 		if s.inLD {
 			s.linkedData([]byte(t.Data))
 		}
 		s.inLD = false
-	case html.StartTagToken, html.SelfClosingTagToken:
-		s.inLD = false
-		a := map[string]string{}
-		for _, attr := range t.Attr {
-			a[attr.Key] = attr.Val
+		return
+	}
+	if t.Type != html.StartTagToken && t.Type != html.SelfClosingTagToken {
+		return
+	}
+	a := map[string]string{}
+	for _, attr := range t.Attr {
+		a[attr.Key] = attr.Val
+	}
+	s.inLD = t.Data == "script" && strings.HasPrefix(strings.ToLower(a["type"]), "application/ld+json")
+	switch t.Data {
+	case "meta":
+		name := strings.ToLower(first(a["property"], a["name"]))
+		if _, known := s.og[name]; !known && len(s.og) < 500 {
+			s.og[name] = a["content"]
 		}
-		switch t.Data {
-		case "meta":
-			name := strings.ToLower(first(a["property"], a["name"]))
-			if _, known := s.og[name]; !known && len(s.og) < 500 {
-				s.og[name] = a["content"]
-			}
-		case "script":
-			s.inLD = strings.HasPrefix(strings.ToLower(a["type"]), "application/ld+json")
-		case "track":
-			kind := strings.ToLower(a["kind"])
-			if a["src"] != "" && (kind == "" || kind == "captions" || kind == "subtitles") && len(s.v.Tracks) < maxTracks {
-				s.v.Tracks = append(s.v.Tracks, Track{URL: a["src"], Name: line(a["label"], 60), Language: line(a["srclang"], 20)})
-			}
+	case "track":
+		kind := strings.ToLower(a["kind"])
+		if a["src"] != "" && (kind == "" || kind == "captions" || kind == "subtitles") && len(s.v.Tracks) < maxTracks {
+			s.v.Tracks = append(s.v.Tracks, Track{URL: a["src"], Name: line(a["label"], 60), Language: line(a["srclang"], 20)})
 		}
 	}
 }
@@ -98,9 +98,9 @@ func (s *scanner) video() *Video {
 
 // linkedData reads a block of JSON-LD.
 func (s *scanner) linkedData(data []byte) {
-	var any any
-	if json.Unmarshal(bytes.TrimSpace(data), &any) == nil {
-		s.object(any, 0)
+	var block any
+	if json.Unmarshal(bytes.TrimSpace(data), &block) == nil {
+		s.object(block, 0)
 	}
 }
 
