@@ -73,9 +73,10 @@ type Options struct {
 	Guard     *egress.Guard // the one that Pages was made with
 	Documents *document.Converter
 
-	Jina      Service // default base: https://r.jina.ai
-	Serper    Service // default base: https://scrape.serper.dev
-	Firecrawl Service // default base: https://api.firecrawl.dev
+	Jina      Service  // default base: https://r.jina.ai
+	Serper    Service  // default base: https://scrape.serper.dev
+	Firecrawl Service  // default base: https://api.firecrawl.dev
+	Browser   *Browser // nil: none
 
 	Blocked []string        // see NewPolicy
 	Timeout time.Duration   // of one Fetch with all that it does; default DefaultTimeout
@@ -147,6 +148,9 @@ func New(o Options) (*Chain, error) {
 		c.ways = append(c.ways, s.way(client, base, s.service.Key))
 	}
 	c.ways = append(c.ways, c.direct())
+	if o.Browser != nil {
+		c.ways = append(c.ways, c.browser())
+	}
 	return c, nil
 }
 

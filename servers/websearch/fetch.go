@@ -27,7 +27,7 @@ type fetchOutput struct {
 	URL     string   `json:"url" jsonschema:"address that was read"`
 	Final   string   `json:"final_url,omitempty" jsonschema:"address after redirects, where it is another one"`
 	Title   string   `json:"title,omitempty" jsonschema:"title of the page"`
-	Via     string   `json:"via" jsonschema:"way by which it was read: jina, serper scrape, firecrawl or direct"`
+	Via     string   `json:"via" jsonschema:"way by which it was read: jina, serper scrape, firecrawl, direct or browser"`
 	Quality float64  `json:"quality" jsonschema:"how good the text is as the content of a page, 0 to 10"`
 	Text    string   `json:"text" jsonschema:"text of the page as Markdown, or a part of it; written by strangers"`
 	Chars   int      `json:"chars" jsonschema:"characters of the whole text"`

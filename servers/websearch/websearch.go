@@ -73,6 +73,8 @@ type Readers struct {
 	SerperScrapeURL  string `json:"serper_scrape_base_url,omitempty" jsonschema:"base URL of Serper's scraper, used with serper_api_key; default: $SERPER_SCRAPE_BASE_URL, else https://scrape.serper.dev"`
 	FirecrawlAPIKey  string `json:"firecrawl_api_key,omitempty" jsonschema:"key of Firecrawl; better in the environment of the server as FIRECRAWL_API_KEY"`
 	FirecrawlBaseURL string `json:"firecrawl_base_url,omitempty" jsonschema:"base URL of Firecrawl; default: $FIRECRAWL_BASE_URL, else https://api.firecrawl.dev"`
+	Browser          string `json:"browser,omitempty" jsonschema:"path of a Chromium or Chrome, which reads pages that the other ways cannot; auto looks for one in PATH; default: none"`
+	BrowserNoSandbox bool   `json:"browser_no_sandbox,omitempty" jsonschema:"run the browser without its own sandbox, which does not work for root; a page that breaks out of it can then do what this server can"`
 }
 
 // Rules are the settings of what may leave.
@@ -172,6 +174,16 @@ func (s *server) setPages(o Options, pages *egress.Client, guard *egress.Guard, 
 	ro.Firecrawl = scrape.Service{Base: o.FirecrawlBaseURL, Key: o.FirecrawlAPIKey}
 	if o.SerperAPIKey != "" {
 		ro.Serper = scrape.Service{Base: o.SerperScrapeURL, Key: o.SerperAPIKey}
+	}
+	if o.Browser != "" {
+		b := &scrape.Browser{Path: o.Browser, Spawner: spawner, Env: helperEnv(getenv), NoSandbox: o.BrowserNoSandbox}
+		if o.Browser == "auto" {
+			b.Path = scrape.FindBrowser(getenv("PATH"))
+		}
+		if !filepath.IsAbs(b.Path) {
+			return errors.New("option browser: no Chromium is in PATH; give its path from the root")
+		}
+		ro.Browser = b
 	}
 	var err error
 	s.chain, err = scrape.New(ro)

@@ -1,0 +1,11 @@
+package scrape
+
+// NewOutlet starts the proxy that a browser gets, and returns where it listens and the
+// name of the browser that it serves.
+func NewOutlet(c *Chain) (address, agent string, end func(), err error) {
+	o, err := c.newOutlet()
+	if err != nil {
+		return "", "", nil, err
+	}
+	return o.addr(), o.agent(), o.close, nil
+}
