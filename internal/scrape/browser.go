@@ -76,7 +76,7 @@ func (c *Chain) dump(ctx context.Context, address string) ([]byte, error) {
 		return nil, miss(false, "there is no folder for its profile")
 	}
 	defer os.RemoveAll(profile)
-	out, err := c.newOutlet()
+	out, err := c.newOutlet(ctx)
 	if err != nil {
 		return nil, miss(false, "its proxy cannot listen on loopback")
 	}

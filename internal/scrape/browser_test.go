@@ -21,7 +21,7 @@ import (
 
 func withBrowser(t *testing.T) func(*scrape.Options) {
 	t.Helper()
-	path := testenv.Program(t, "chromium")
+	path := testenv.Chromium(t)
 	spawner := proc.New(proc.Options{})
 	t.Cleanup(func() {
 		if err := spawner.Close(); err != nil {
@@ -89,7 +89,7 @@ func TestBrowserThatIsNone(t *testing.T) {
 // TestOutlet speaks to the proxy of the browser as other programs might.
 func TestOutlet(t *testing.T) {
 	w := newWorld(t, siteOnly)
-	address, agent, end, err := scrape.NewOutlet(w.chain)
+	address, agent, end, err := scrape.NewOutlet(t.Context(), w.chain)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,11 @@
 package scrape
 
+import "context"
+
 // NewOutlet starts the proxy that a browser gets, and returns where it listens and the
 // name of the browser that it serves.
-func NewOutlet(c *Chain) (address, agent string, end func(), err error) {
-	o, err := c.newOutlet()
+func NewOutlet(ctx context.Context, c *Chain) (address, agent string, end func(), err error) {
+	o, err := c.newOutlet(ctx)
 	if err != nil {
 		return "", "", nil, err
 	}

@@ -38,8 +38,8 @@ type outlet struct {
 	done  bool
 }
 
-func (c *Chain) newOutlet() (*outlet, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it listens at once or not at all
+func (c *Chain) newOutlet(ctx context.Context) (*outlet, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
