@@ -47,6 +47,20 @@ func TestCommandLineIsMasked(t *testing.T) {
 		{"app --dsn=postgres://u:hush@h/db", "app --dsn=•••"},
 		{"app --conn Server=h;Password=hush;", "app --conn Server=h;Password=•••"},
 
+		{"app pw=hush", "app pw=•••"},
+		{"curl --user=u:hush https://h/", "curl --user=u:••• https://h/"},
+		{"-u root:hush x", "-u root:••• x"},
+		{"curl|-u root:hush", "curl -u root:•••"},
+		{"sh -c|mysql -uroot -phush db", "sh -c mysql -uroot -p••• db"},
+		{"sh -c|cd /x;  mysql  -phush db", "sh -c cd /x;  mysql  -p••• db"},
+		{"sh -c|true\nredis-cli -a hush ping", "sh -c true?redis-cli -a ••• ping"},
+		{"sh -c|mysql -p'hush hush' db", "sh -c mysql -p••• db"},
+		{"sh -c|timeout 5 sshpass -p hush ssh me@h", "sh -c timeout 5 sshpass -p ••• ssh me@h"},
+		{"docker exec db mysql -phush x", "docker exec db mysql -p••• x"},
+		{"timeout 5 redis-cli -a hush ping", "timeout 5 redis-cli -a ••• ping"},
+		{"kubectl exec x --|redis-cli -a hush ping", "kubectl exec x -- redis-cli -a ••• ping"},
+		{"sh -c|curl -H 'X-Api-Key: hush hush' http://h/", "sh -c curl -H 'X-Api-Key: •••' http://h/"},
+
 		// What is no secret stays readable.
 		{"nginx -g|daemon off;", "nginx -g daemon off;"},
 		{"python -m http.server --bind 127.0.0.1 8000", "python -m http.server --bind 127.0.0.1 8000"},
@@ -97,4 +111,51 @@ func FuzzCommandLine(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestJoined holds that a command line in one text, whose quotes are lost, is masked
+// as its arguments are.
+func TestJoined(t *testing.T) {
+	for line, want := range map[string]string{
+		"curl -H Authorization: Bearer hush http://h/":              "curl -H Authorization: ••• http://h/",
+		"curl -H 'Authorization: Bearer hush' http://h/":            "curl -H 'Authorization: •••' http://h/",
+		"curl -H X-Api-Key: hush http://h/":                         "curl -H X-Api-Key: ••• http://h/",
+		"curl --header Authorization: Basic hush":                   "curl --header Authorization: •••",
+		"curl -H Authorization: Own hush hush -v http://h/":         "curl -H Authorization: ••• -v http://h/",
+		"curl -H Cookie: a=hush; b=hush http://h/":                  "curl -H Cookie: ••• http://h/",
+		"sh -c mysql -uroot -phush db":                              "sh -c mysql -uroot -p••• db",
+		"sh -c \"mysql -uroot -phush db\"":                          "sh -c \"mysql -uroot -p••• db\"",
+		"/bin/sh -c while true; do curl -u me:hush http://h/; done": "/bin/sh -c while true; do curl -u me:••• http://h/; done",
+		"/run --token hush --verbose":                               "/run --token ••• --verbose",
+		"nginx: worker process":                                     "nginx: worker process",
+		"sleep 1000 -H Accept: text/plain":                          "sleep 1000 -H Accept: text/plain",
+		"":                                                          "",
+		"  ":                                                        "",
+		"x " + strings.Repeat("\"' ", 600):                         "",
+	} {
+		got := cmdmask.Joined(line)
+		if want != "" && got != want || strings.Contains(got, "hush") {
+			t.Errorf("%.200s\ngot  %.200s\nwant %s", line, got, want)
+		}
+	}
+}
+
+// TestTextOfLogs holds what lines of logs show.
+func TestTextOfLogs(t *testing.T) {
+	for line, want := range map[string]string{
+		"密码：hush": "密码：•••",
+		"用户 admin 的密码是hush，请登录": "用户 admin 的密码是•••，请登录",
+		"password：hush":                                          "password：•••",
+		"the passwd is hush now":                                 "the passwd is ••• now",
+		"your token was \"hush\"":                                "your token was •••\"",
+		"sudo: COMMAND=/usr/bin/mysql -phush db":                 "sudo: COMMAND=/usr/bin/mysql -p••• db",
+		"printed: password=hush token: hush postgres://u:hush@h": "printed: password=••• token: ••• postgres://u:•••@h",
+		"the password is wrong":                                  "the password is wrong",
+		"Token is expired.":                                      "Token is expired.",
+		"mysql server said don't -x":                             "mysql server said don't -x",
+	} {
+		if got := cmdmask.Text(line); got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", line, got, want)
+		}
+	}
 }
