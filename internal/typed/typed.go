@@ -18,6 +18,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -32,6 +35,9 @@ type Spec struct {
 
 	Defaults map[string]any   // of properties of the input
 	Choices  map[string][]any // the values that a property of the input may have
+	// Bounds are the least and the greatest number that a property of the input may
+	// have. What a call gives beyond is brought to them, and the answer says so.
+	Bounds map[string][2]int
 	// Shape, where not nil, says more of the schemas: bounds, or what a type does not tell.
 	Shape func(in, out *jsonschema.Schema)
 	// Annotations are the hints; nil are those of a tool that reads what lies on this
@@ -69,6 +75,9 @@ func Definition[In, Out any](sp Spec) (*mcp.Tool, *jsonschema.Schema) {
 	}
 	for name, list := range sp.Choices {
 		property(sp, in, name).Enum = list
+	}
+	for name := range sp.Bounds {
+		property(sp, in, name)
 	}
 	for _, p := range in.Properties {
 		if len(p.Types) > 0 { // a list may be left out, but it is a list
@@ -118,7 +127,8 @@ func AddContent[In, Out any](srv *mcp.Server, sp Spec, answer func(context.Conte
 			return res, nil
 		}
 		var in In
-		if err := decode(req.Params.Arguments, schema, &in); err != nil {
+		brought, err := decode(req.Params.Arguments, schema, sp.Bounds, &in)
+		if err != nil {
 			res.SetError(err)
 			return res, nil
 		}
@@ -126,6 +136,9 @@ func AddContent[In, Out any](srv *mcp.Server, sp Spec, answer func(context.Conte
 		if err != nil {
 			res.SetError(err)
 			return res, nil
+		}
+		if brought != "" {
+			content = append(content, Text(brought)...)
 		}
 		res.Content, res.StructuredContent = content, out
 		return res, nil
@@ -136,12 +149,13 @@ func AddContent[In, Out any](srv *mcp.Server, sp Spec, answer func(context.Conte
 func Text(s string) []mcp.Content { return []mcp.Content{&mcp.TextContent{Text: s}} }
 
 // decode reads the arguments of a call, checked against the schema and completed with
-// its defaults.
-func decode(raw json.RawMessage, schema *jsonschema.Resolved, in any) error {
+// its defaults. It also returns which numbers it brought to their bounds, as a
+// sentence.
+func decode(raw json.RawMessage, schema *jsonschema.Resolved, bounds map[string][2]int, in any) (brought string, err error) {
 	values := map[string]any{}
 	if len(raw) > 0 {
 		if err := json.Unmarshal(raw, &values); err != nil {
-			return errors.New("the arguments must be one JSON object")
+			return "", errors.New("the arguments must be one JSON object")
 		}
 	}
 	if values == nil { // null
@@ -152,21 +166,39 @@ func decode(raw json.RawMessage, schema *jsonschema.Resolved, in any) error {
 			delete(values, name)
 		}
 	}
-	err := schema.ApplyDefaults(&values)
-	if err == nil {
+	brought = bring(values, bounds)
+	if err = schema.ApplyDefaults(&values); err == nil {
 		err = schema.Validate(values)
 	}
 	if err != nil {
-		return misfit(err)
+		return "", misfit(err)
 	}
 	b, err := json.Marshal(values)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := json.Unmarshal(b, in); err != nil { // such as a number that no integer holds
-		return misfit(err)
+		return "", misfit(err)
 	}
-	return nil
+	return brought, nil
+}
+
+// bring brings the numbers that a call gave to their bounds, and says which.
+func bring(values map[string]any, bounds map[string][2]int) string {
+	const exact = 1 << 53 // beyond, a number is a mistake of another kind
+	var said []string
+	for _, name := range slices.Sorted(maps.Keys(bounds)) {
+		n, ok := values[name].(float64)
+		to := min(max(n, float64(bounds[name][0])), float64(bounds[name][1]))
+		if ok && n != to && n > -exact && n < exact {
+			values[name] = to
+			said = append(said, fmt.Sprintf("%s was brought from %s to %s", name, strconv.FormatFloat(n, 'f', -1, 64), strconv.FormatFloat(to, 'f', -1, 64)))
+		}
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return "Note: " + strings.Join(said, ", ") + ".\n"
 }
 
 // misfit says what of the arguments does not fit.

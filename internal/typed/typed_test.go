@@ -18,6 +18,7 @@ import (
 type input struct {
 	Host  string `json:"host" jsonschema:"name of a host"`
 	Count int    `json:"count,omitempty" jsonschema:"how many"`
+	Depth int    `json:"depth,omitempty" jsonschema:"how deep"`
 	Mode  string `json:"mode,omitempty" jsonschema:"how"`
 }
 
@@ -30,6 +31,7 @@ func client(t *testing.T) *mcp.ClientSession {
 	srv := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
 	typed.Add(srv, typed.Spec{
 		Name: "say", Title: "Say", Description: "Says it.", Defaults: map[string]any{"count": 4, "mode": "loud"},
+		Bounds:  map[string][2]int{"depth": {1, 3}},
 		Choices: map[string][]any{"mode": {"loud", "low"}},
 		Shape: func(in, out *jsonschema.Schema) {
 			in.Properties["count"].Maximum = jsonschema.Ptr(9.0)
@@ -79,6 +81,29 @@ func TestAdd(t *testing.T) {
 		data, _ := json.Marshal(res.StructuredContent)
 		if !res.IsError && string(data) != `{"said":"`+want+`"}` || res.IsError && res.StructuredContent != nil {
 			t.Errorf("%s: %s", arguments, data)
+		}
+	}
+}
+
+// TestBounds holds that a number beyond its bounds is brought to them, and that the
+// answer says so.
+func TestBounds(t *testing.T) {
+	cs := client(t)
+	for arguments, want := range map[string]string{
+		`{"host":"a","depth":2}`:                    "",
+		`{"host":"a"}`:                              "",
+		`{"host":"a","depth":0}`:                    "Note: depth was brought from 0 to 1.\n",
+		`{"host":"a","depth":99999999999}`:          "Note: depth was brought from 99999999999 to 3.\n",
+		`{"host":"a","depth":-9223372036854775808}`: "do not fit",
+		`{"host":"a","depth":1e300}`:                "do not fit",
+	} {
+		res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "say", Arguments: json.RawMessage(arguments)})
+		if err != nil {
+			t.Fatalf("%s: %v", arguments, err)
+		}
+		last := res.Content[len(res.Content)-1].(*mcp.TextContent).Text
+		if (len(res.Content) > 1) != strings.HasPrefix(want, "Note") || !strings.Contains(last, want) {
+			t.Errorf("%s: %q, want %q", arguments, last, want)
 		}
 	}
 }
