@@ -12,7 +12,7 @@
 // a name that could be anything else is refused before anything is asked. Whoever
 // may use an engine's socket is root there, so a tool asks for exactly what it is
 // for. Values of environment variables are never shown, and what looks like a
-// secret in commands and labels is masked. What containers write and how they are
+// secret in commands, labels and lines is masked. What containers write and how they are
 // named is foreign text: bounded, and freed of control characters.
 package docker
 
@@ -36,7 +36,7 @@ type Options struct {
 	Context      string  `json:"context,omitempty" jsonschema:"context of the docker command whose engine to use, in place of host"`
 	TLS          string  `json:"tls,omitempty" jsonschema:"TLS over TCP: on, off, or unverified, which takes any certificate; default: on where DOCKER_TLS_VERIFY, DOCKER_CERT_PATH, cert_path or the context asks for it"`
 	CertPath     string  `json:"cert_path,omitempty" path:"yes" jsonschema:"folder with ca.pem, cert.pem and key.pem for TLS; default: DOCKER_CERT_PATH, or that of the context"`
-	AllowRestart bool    `json:"allow_restart,omitempty" jsonschema:"lets docker_restart, docker_start and docker_stop work; also set by DOCKER_ALLOW_RESTART=true in the environment of the server. The gateway's policy and approvals decide as well"`
+	AllowRestart bool    `json:"allow_restart,omitempty" jsonschema:"lets docker_restart, docker_start and docker_stop work; also set by DOCKER_ALLOW_RESTART=true in env: of this server's entry (or in the environment of tenon server docker). The gateway's policy and approvals decide as well"`
 	TimeoutSec   float64 `json:"timeout_sec,omitempty" jsonschema:"seconds in which the engine must have answered a call, 1 to 120; default: 15, and 30 for disk usage, logs and changes of containers"`
 }
 
@@ -157,7 +157,7 @@ func add[In input, Out any](srv *mcp.Server, s *server, sp spec, answer func(con
 		}
 		if sp.changes && !s.allowed {
 			return "", none, fmt.Errorf("%s is switched off. The operator switches it on with the option allow_restart, "+
-				"or with DOCKER_ALLOW_RESTART=true in the environment of the server docker, and a start of that server. Nothing was changed", sp.Name)
+				"or with DOCKER_ALLOW_RESTART=true in env: of this server's entry (or in the environment of tenon server docker), and a start of that server. Nothing was changed", sp.Name)
 		}
 		return ask(ctx, s, s.limit(sp, in), in, answer)
 	})

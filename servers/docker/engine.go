@@ -124,7 +124,11 @@ func (e *engine) late(limit time.Duration, in input) error {
 	if p, ok := any(in).(powerInput); ok {
 		return fmt.Errorf("the engine at %s has not said within %s that it is done with %s; it may still do it. Look with docker_ps before trying again", e.host, limit, p.Name)
 	}
-	return fmt.Errorf("the engine at %s did not answer within %s. It may be busy or hang: try again, or see whether docker_ps answers; the operator can raise the option timeout_sec", e.host, limit)
+	next := "see whether docker_ps answers"
+	if _, ok := any(in).(psInput); ok {
+		next = "if that is of no use, a person looks at the engine on its machine"
+	}
+	return fmt.Errorf("the engine at %s did not answer within %s. It may be busy or hang: try again; %s. The operator can raise the option timeout_sec", e.host, limit, next)
 }
 
 // failed returns an error of the engine as an answer.
@@ -134,6 +138,9 @@ func (e *engine) failed(ctx context.Context, err error) error {
 	}
 	text := strings.TrimPrefix(err.Error(), "Error response from daemon: ")
 	text = answer.Line(text, 300)
+	if strings.HasPrefix(text, "invalid character") || strings.Contains(strings.ToLower(text), "<!doctype") || strings.HasSuffix(text, "404 page not found") {
+		return fmt.Errorf("no container engine answers at %s: what listens there speaks something else (%s). Most likely it is another port or service; the operator looks at where the address is from", e.host, text)
+	}
 	if errdefs.IsNotImplemented(err) || strings.Contains(text, "does not support reading") {
 		text += ". It cannot do this, or not for this container"
 	}

@@ -52,7 +52,10 @@ func (in eventsInput) check() error {
 	return nil
 }
 
-const eventsBack = 43200 // thirty days, in minutes
+const (
+	eventsBack = 43200 // thirty days, in minutes
+	remembered = 256   // events that an engine keeps
+)
 
 type eventsOutput struct {
 	Events []eventEntry `json:"events" jsonschema:"the events, oldest first"`
@@ -60,7 +63,9 @@ type eventsOutput struct {
 	Execs  int          `json:"execs_left_out" jsonschema:"how many runs of commands in containers were left out"`
 	Since  string       `json:"since" jsonschema:"begin of the window, UTC by the engine's clock"`
 	Until  string       `json:"until" jsonschema:"end of the window"`
-	Note   string       `json:"note,omitempty" jsonschema:"what is missing, and why"`
+	// Remembers is set where the engine has forgotten a part of the window.
+	Remembers string `json:"remembers_from,omitempty" jsonschema:"the engine remembers only from this time on, which is later than the begin of the window"`
+	Note      string `json:"note,omitempty" jsonschema:"what is missing, and why"`
 }
 
 type eventEntry struct {
@@ -76,6 +81,7 @@ func (s *server) addEvents(srv *mcp.Server) {
 		Name: "docker_events", Title: "Events of the engine",
 		Description: "Returns what happened at the engine in a window of the past: containers that were started, stopped, died (with exit code), ran out of memory, changed their health, images pulled, volumes made. The engine remembers about the last 256 events, and none from before its own start.",
 		Defaults:    map[string]any{"since_minutes": 60, "limit": 100},
+		Bounds:      map[string][2]int{"since_minutes": {1, eventsBack}, "limit": {1, eventsMost}},
 		Choices:     map[string][]any{"type": {"container", "image", "network", "volume", "daemon", "plugin", "service", "node", "builder"}},
 	}}, history)
 }
@@ -105,13 +111,44 @@ func history(ctx context.Context, e *engine, in eventsInput) (string, eventsOutp
 		}
 	})
 	out.Events = out.Events[max(0, len(out.Events)-keep):]
-	if err != nil {
+	if err == nil {
+		why := ""
+		if out.Remembers, why = recall(ctx, e, since); out.Remembers != "" {
+			out.Note = "The engine remembers only from " + out.Remembers + " on" + why + "; what happened before that in the window is not known."
+		}
+	} else {
 		if ctx.Err() != nil || len(out.Events) == 0 {
 			return "", out, err
 		}
 		out.Note = "The list ended early, newer events may be missing: " + answer.Line(err.Error(), 200)
 	}
 	return out.text(in), out, nil
+}
+
+// recall returns from when on the engine remembers, where that is within a window,
+// and why. It keeps a fixed number of events, of all kinds, and forgets them when it
+// starts; the network bridge is made anew then.
+func recall(ctx context.Context, e *engine, since time.Time) (from, why string) {
+	const most = 10 * remembered // an engine that has so many keeps them elsewhere
+	var oldest time.Time
+	count := 0
+	err := readEvents(ctx, e, client.EventsListOptions{Since: "1", Until: stamp(e.now())}, func(m events.Message) {
+		if count == 0 {
+			oldest = timeOf(m)
+		}
+		count++
+	})
+	known := since
+	if err == nil && count >= remembered && count <= most && oldest.After(known) {
+		known, why = oldest, fmt.Sprintf(": it keeps about its last %d events of all kinds, runs of health checks too", remembered)
+	}
+	if bridge, err := e.NetworkInspect(ctx, "bridge", client.NetworkInspectOptions{}); err == nil && bridge.Network.Created.After(known) {
+		known, why = bridge.Network.Created, ", when it started"
+	}
+	if why == "" || known.After(e.now()) {
+		return "", ""
+	}
+	return known.UTC().Format(time.RFC3339), why
 }
 
 // readEvents calls each with the events of a window, and ends: with the stream,
@@ -148,11 +185,15 @@ func readEvents(ctx context.Context, e *engine, o client.EventsListOptions, each
 	return err
 }
 
-func entryOf(m events.Message) eventEntry {
-	at := time.Unix(m.Time, 0)
+func timeOf(m events.Message) time.Time {
 	if m.TimeNano > 0 {
-		at = time.Unix(0, m.TimeNano)
+		return time.Unix(0, m.TimeNano)
 	}
+	return time.Unix(m.Time, 0)
+}
+
+func entryOf(m events.Message) eventEntry {
+	at := timeOf(m)
 	a := m.Actor.Attributes
 	entry := eventEntry{Time: at.UTC().Format("2006-01-02T15:04:05.000Z"), Type: answer.Line(string(m.Type), 20), Action: answer.Line(cmdmask.Text(answer.Cut(string(m.Action), 2000)), 120), Name: answer.Line(a["name"], 128)}
 	if entry.Name == "" {
@@ -181,7 +222,7 @@ func (o *eventsOutput) text(in eventsInput) string {
 		execs = fmt.Sprintf(" %s of commands in containers left out; include_exec shows them.", plural(o.Execs, "event"))
 	}
 	if o.Total == 0 {
-		return fmt.Sprintf("Nothing happened%s between %s and %s, as far as the engine remembers.%s", of, o.Since, o.Until, execs)
+		return fmt.Sprintf("Nothing happened%s between %s and %s, as far as the engine remembers.%s %s", of, o.Since, o.Until, execs, o.Note)
 	}
 	head := fmt.Sprintf("## Events%s\n\n%s between %s and %s, oldest first.%s\n", of, plural(o.Total, "event"), o.Since, o.Until, execs)
 	if o.Total > len(o.Events) {

@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/moby/moby/api/types/container"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/testenv"
 	"github.com/tenon-mcp/tenon/servers/docker"
@@ -76,6 +77,7 @@ func TestHostileArguments(t *testing.T) {
 		{"docker_events", args{"type": "a&b"}, "do not fit"},
 		{"docker_events", args{"since_minutes": 1e300}, "do not fit"},
 		{"docker_stop", args{"name": "web", "grace_sec": -1}, "grace_sec"},
+		{"docker_restart", args{"name": "web", "grace_sec": 0}, "nothing was changed"},
 	} {
 		refused(t, cs, test.tool, test.args, test.want)
 	}
@@ -99,6 +101,74 @@ func TestUsualAnswers(t *testing.T) {
 	wants(t, call(t, cs, "docker_restart", args{"name": "web", "grace_sec": 7}, nil), "Restarted web")
 	if got := f.requests(); !slices.Contains(got, "POST /v1.41/containers/"+fakeID+"/restart?t=7") {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestSecretsInLines holds that what looks like a secret in commands, in what a
+// health check printed, and in logs is shown by no tool, in neither part of its answer.
+func TestSecretsInLines(t *testing.T) {
+	health := strings.Replace(answers["/containers/{id}/json"], `"Error":""`, `"Error":"","Health":{"Status":"unhealthy","FailingStreak":1,"Log":[{"Start":"2026-01-02T03:04:06Z","End":"2026-01-02T03:04:06Z","ExitCode":1,
+		"Output":"printed: password=hush01 token: hush02 postgres://u:hush03@h"}]}`, 1)
+	_, o := newFake(t, map[string]http.HandlerFunc{
+		"/json": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(health)) },
+		"/top": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`{"Titles":["PID","COMMAND"],"Processes":[["1","curl -H Authorization: Bearer hush04 -H X-Api-Key: hush05 --header Authorization: Basic hush06 http://h/"],
+				["2","sh -c curl -H 'Authorization: Bearer hush07' http://h/"],["3","sh -c mysql -uroot -phush08 db"]]}`))
+		},
+		"/logs": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(frame(1, stamped(1, "the passwd is hush09")+stamped(2, "密码：hush10 postgres://u:hush11@h")))
+		},
+	})
+	cs := client(t, o, nil)
+	for tool, shown := range map[string]string{"docker_top": "-H X-Api-Key: •••", "docker_inspect": "password=•••", "docker_logs": "postgres://u:•••@h"} {
+		text, isError, data := try(t, t.Context(), cs, tool, args{"name": "web"})
+		if isError || strings.Contains(text+string(data), "hush") || !strings.Contains(text, shown) {
+			t.Errorf("%s: %s\n%s", tool, text, data)
+		}
+	}
+	wants(t, call(t, cs, "docker_logs", args{"name": "web", "grep": "hush09"}, nil), "none of the last 2 lines matches")
+}
+
+// TestNumbersBeyond holds that a number that is no tool's is brought to what it takes,
+// and that the answer says so.
+func TestNumbersBeyond(t *testing.T) {
+	_, o := newFake(t, nil)
+	cs := client(t, o, nil)
+	res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "docker_events", Arguments: args{"since_minutes": -1, "limit": 1000}})
+	if err != nil || len(res.Content) != 2 {
+		t.Fatalf("%v %+v", err, res)
+	}
+	wants(t, res.Content[1].(*mcp.TextContent).Text, "limit was brought from 1000 to 200, since_minutes was brought from -1 to 1.")
+}
+
+// TestForgottenEvents has engines that remember less than what is asked about.
+func TestForgottenEvents(t *testing.T) {
+	at := time.Now().Add(-10 * time.Minute).Truncate(time.Second)
+	many := bytes.Buffer{}
+	for i := range 256 {
+		fmt.Fprintf(&many, `{"Type":"container","Action":"exec_start: x","Actor":{"ID":"a","Attributes":{"name":"web"}},"time":%d}`+"\n", at.Unix()+int64(i))
+	}
+	few := []byte(strings.Replace(answers["/events"], `"time":1700000000,"timeNano":1700000000123000000`, fmt.Sprintf(`"time":%d`, at.Unix()), 1))
+	for name, test := range map[string]struct {
+		events  []byte
+		started time.Time
+		want    string
+	}{
+		"full":      {many.Bytes(), time.Time{}, "remembers only from " + at.UTC().Format(time.RFC3339) + " on: it keeps about its last 256 events"},
+		"not full":  {few, time.Time{}, ""},
+		"restarted": {few, at.Add(-time.Minute), "remembers only from " + at.Add(-time.Minute).UTC().Format(time.RFC3339) + " on, when it started"},
+		"long ago":  {few, at.Add(-2 * time.Hour), ""},
+	} {
+		_, o := newFake(t, map[string]http.HandlerFunc{
+			"/events": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(test.events) },
+			"/networks/bridge": func(w http.ResponseWriter, _ *http.Request) {
+				_ = json.NewEncoder(w).Encode(map[string]any{"Name": "bridge", "Created": test.started})
+			},
+		})
+		text := call(t, client(t, o, nil), "docker_events", args{"since_minutes": 60}, nil)
+		if !strings.Contains(text, test.want) || test.want == "" && strings.Contains(text, "remembers only") {
+			t.Errorf("%s: %s", name, text)
+		}
 	}
 }
 
@@ -144,6 +214,8 @@ func TestEngineFailures(t *testing.T) {
 	}{
 		"500":        {"/containers/json", say(500, "application/json", `{"message":"disk \u001b[31mfull"}`), "says: disk ?[31mfull"},
 		"a page":     {"/containers/json", say(502, "text/html", "<html>"+strings.Repeat("no", 10000)), "says: <html>nono"},
+		"no engine":  {"/containers/json", say(200, "text/html", "<a href>"), "no container engine answers at"},
+		"a 404":      {"/containers/json", say(404, "text/plain", "404 page not found\n"), "no container engine answers at"},
 		"no JSON":    {"/containers/json", say(200, "application/json", `[{"Id":`), "says: unexpected EOF"},
 		"other JSON": {"/containers/json", say(200, "application/json", `{"a":1}`), "cannot unmarshal"},
 		"ping":       {"/_ping", say(503, "application/json", `{"message":"starting"}`), "says: starting"},
@@ -153,7 +225,7 @@ func TestEngineFailures(t *testing.T) {
 		"no answer":  {"/_ping", hijack(""), "broke the connection off"},
 		"elsewhere": {"/containers/json", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://example.com/", http.StatusFound)
-		}, "says: "},
+		}, "no container engine answers at"},
 		"a null list": {"/containers/json", say(200, "application/json", `null`), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -192,7 +264,11 @@ func TestSlowEngine(t *testing.T) {
 				// One second of grace and one for the engine.
 				refused(t, cs, "docker_restart", args{"name": "web", "grace_sec": 1}, "has not said within 2s that it is done with web", "may still do it")
 			} else {
-				refused(t, cs, "docker_stats", args{"name": "web"}, "did not answer within 1s", "timeout_sec")
+				refused(t, cs, "docker_stats", args{"name": "web"}, "did not answer within 1s", "docker_ps", "timeout_sec")
+				if end == "/_ping" {
+					text, _, _ := try(t, t.Context(), cs, "docker_ps", nil)
+					lacks(t, text, "docker_ps")
+				}
 			}
 			if took := time.Since(start); took > 10*time.Second {
 				t.Errorf("took %s", took)

@@ -61,7 +61,7 @@ type inspectHealth struct {
 	FailingStreak int    `json:"failing_streak" jsonschema:"failed checks in a row"`
 	Check         string `json:"check,omitempty" jsonschema:"command of the check, secrets masked"`
 	LastExitCode  int    `json:"last_exit_code" jsonschema:"exit code of the last check"`
-	LastOutput    string `json:"last_output,omitempty" jsonschema:"what the last check printed, its first 300 characters"`
+	LastOutput    string `json:"last_output,omitempty" jsonschema:"what the last check printed, its first 300 characters, secrets masked"`
 }
 
 type inspectRestart struct {
@@ -185,7 +185,7 @@ func healthOf(c *container.InspectResponse) *inspectHealth {
 		out.Check = command(args, 300)
 	}
 	if n := len(h.Log); n > 0 && h.Log[n-1] != nil {
-		out.LastExitCode, out.LastOutput = h.Log[n-1].ExitCode, answer.Line(strings.TrimSpace(h.Log[n-1].Output), 300)
+		out.LastExitCode, out.LastOutput = h.Log[n-1].ExitCode, answer.Line(cmdmask.Text(answer.Cut(strings.TrimSpace(h.Log[n-1].Output), 2000)), 300)
 	}
 	return out
 }

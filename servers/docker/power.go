@@ -23,31 +23,23 @@ const (
 
 type powerInput struct {
 	Name     string `json:"name" jsonschema:"name or id of the container, as docker_ps lists it"`
-	GraceSec int    `json:"grace_sec,omitempty" jsonschema:"seconds that its program gets to end by itself before it is killed, 1 to 60; left out: what the container is set to, else 10. Starting takes none"`
+	GraceSec *int   `json:"grace_sec,omitempty" jsonschema:"seconds that its program gets to end by itself before it is killed, 1 to 60; left out: what the container is set to, else 10. Starting takes none"`
 }
 
 func (in powerInput) about() string { return in.Name }
 
 func (in powerInput) check() error {
-	if in.GraceSec < 0 || in.GraceSec > maxGrace {
-		return errors.New("grace_sec must be between 1 and 60")
+	if in.GraceSec != nil && (*in.GraceSec < 1 || *in.GraceSec > maxGrace) {
+		return errors.New("grace_sec must be between 1 and 60; nothing was changed. Left out, it is what the container is set to, else 10")
 	}
 	return checkName(in.Name)
 }
 
 func (in powerInput) grace() int {
-	if in.GraceSec == 0 {
+	if in.GraceSec == nil {
 		return usualGrace
 	}
-	return in.GraceSec
-}
-
-// timeout is the grace as the API takes it; nil is what the container is set to.
-func (in powerInput) timeout() *int {
-	if in.GraceSec == 0 {
-		return nil
-	}
-	return &in.GraceSec
+	return *in.GraceSec
 }
 
 type powerOutput struct {
@@ -62,7 +54,7 @@ func (s *server) addPower(srv *mcp.Server) {
 		Name: "docker_restart", Title: "Restart container",
 		Description: "Restarts a container: its program is asked to end, killed when the time is over, and started again. What it did not store is lost, and who uses it is cut off. Switched off unless the operator allows it, and subject to approval. Look at docker_logs and docker_inspect first: a restart hides why something failed.",
 	}, limit: powerLimit, changes: true}, power("Restarted", func(ctx context.Context, e *engine, id string, in powerInput) error {
-		_, err := e.ContainerRestart(ctx, id, client.ContainerRestartOptions{Timeout: in.timeout()})
+		_, err := e.ContainerRestart(ctx, id, client.ContainerRestartOptions{Timeout: in.GraceSec})
 		return err
 	}))
 	add(srv, s, spec{Spec: typed.Spec{
@@ -76,7 +68,7 @@ func (s *server) addPower(srv *mcp.Server) {
 		Name: "docker_stop", Title: "Stop container",
 		Description: "Stops a container: its program is asked to end, and killed when the time is over. It stays stopped until somebody starts it, and who uses it is cut off. Does nothing to one that does not run. Switched off unless the operator allows it, and subject to approval.",
 	}, limit: powerLimit, changes: true, idempotent: true}, power("Stopped", func(ctx context.Context, e *engine, id string, in powerInput) error {
-		_, err := e.ContainerStop(ctx, id, client.ContainerStopOptions{Timeout: in.timeout()})
+		_, err := e.ContainerStop(ctx, id, client.ContainerStopOptions{Timeout: in.GraceSec})
 		return err
 	}))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/answer"
+	"github.com/tenon-mcp/tenon/internal/cmdmask"
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
@@ -64,7 +65,7 @@ func top(ctx context.Context, e *engine, in nameInput) (string, topOutput, error
 		row := make([]string, 0, len(out.Titles))
 		for i, cell := range p[:min(len(p), len(out.Titles))] {
 			if i == len(out.Titles)-1 {
-				cell = command(strings.Fields(answer.Cut(cell, 8000)), 200)
+				cell = cmdmask.Joined(answer.Cut(cell, 8000))
 			}
 			row = append(row, answer.Line(cell, 200))
 		}
