@@ -25,6 +25,14 @@ var aliases = map[string]string{
 	"tool-image-video-os": "vision",
 	"tool-vqa":            "vision",
 	"tool-vqa-os":         "vision",
+
+	"tool-audio":         "audio",
+	"tool-audio-os":      "audio",
+	"tool-transcribe":    "audio",
+	"tool-transcribe-os": "audio",
+
+	"tool-reasoning":    "reasoning",
+	"tool-reasoning-os": "reasoning",
 }
 
 // Aliases returns the other names of a bundled server, in order.

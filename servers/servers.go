@@ -20,6 +20,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/servers/audio"
 	"github.com/tenon-mcp/tenon/servers/docker"
 	"github.com/tenon-mcp/tenon/servers/hostlog"
 	"github.com/tenon-mcp/tenon/servers/knowledge"
@@ -27,6 +28,7 @@ import (
 	"github.com/tenon-mcp/tenon/servers/network"
 	"github.com/tenon-mcp/tenon/servers/prometheus"
 	"github.com/tenon-mcp/tenon/servers/reading"
+	"github.com/tenon-mcp/tenon/servers/reasoning"
 	"github.com/tenon-mcp/tenon/servers/searching"
 	"github.com/tenon-mcp/tenon/servers/system"
 	planner "github.com/tenon-mcp/tenon/servers/task_planner"
@@ -116,6 +118,14 @@ func All() []Server {
 			Name: "vision", Port: 8019, Meta: vision.Meta(),
 			Summary: "Questions about images and videos, answered by a model of your choice that looks at them.",
 		}, vision.NewIn),
+		bundleIn(Server{
+			Name: "audio", Port: 8020, Meta: audio.Meta(),
+			Summary: "What is said and heard in recordings: speech as text, and questions about sounds.",
+		}, audio.NewIn),
+		bundleIn(Server{
+			Name: "reasoning", Port: 8021, Meta: reasoning.Meta(),
+			Summary: "A hard question, given to a model of your choice that thinks before it answers.",
+		}, reasoning.NewIn),
 	}
 }
 

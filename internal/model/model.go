@@ -149,6 +149,8 @@ func (c *Client) Ask(ctx context.Context, r Request) (Answer, error) {
 			return a, nil
 		case a.Cut:
 			return a, c.fault("used all tokens that an answer may have without saying anything. Ask for less, or raise the bound")
+		case a.Reasoning != "": // it would be paid for again
+			return a, c.fault("thought, and gave no answer. Ask in other words")
 		case blank == maxBlank:
 			return a, c.fault("gave an answer without text, each of %d times. Ask in other words, or later", maxBlank+1)
 		}

@@ -42,7 +42,7 @@ func serveGemini(w http.ResponseWriter, c Call, f Fault) {
 		geminiError(w, 400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.")
 		return
 	}
-	text, why := readContents(c)
+	text, thinks, why := readContents(c)
 	if why != "" {
 		geminiError(w, 400, "", why)
 		return
@@ -66,23 +66,26 @@ func serveGemini(w http.ResponseWriter, c Call, f Fault) {
 		}
 		return o
 	}
-	thought := object{"text": "Let me see.", "thought": true}
+	var thought []any
+	if thinks {
+		thought = []any{object{"text": "Let me see.", "thought": true}}
+	}
 	if !streams {
-		reply(w, 200, candidate(finish, thought, object{"text": text}))
+		reply(w, 200, candidate(finish, append(thought, object{"text": text})...))
 		return
 	}
 	half := len(text) / 2
-	stream(w, "", candidate("", thought), candidate("", object{"text": text[:half]}), candidate(finish, object{"text": text[half:]}))
+	stream(w, "", candidate("", append(thought, object{"text": text[:half]})...), candidate(finish, object{"text": text[half:]}))
 }
 
-func readContents(c Call) (text, why string) {
+func readContents(c Call) (text string, thinks bool, why string) {
 	var in map[string]json.RawMessage
 	if !c.JSON(&in) {
-		return "", "Invalid JSON payload received."
+		return "", false, "Invalid JSON payload received."
 	}
 	for name := range in {
 		if !slices.Contains([]string{"contents", "systemInstruction", "generationConfig"}, name) {
-			return "", fmt.Sprintf("Invalid JSON payload received. Unknown name %q: Cannot find field.", name)
+			return "", false, fmt.Sprintf("Invalid JSON payload received. Unknown name %q: Cannot find field.", name)
 		}
 	}
 	var body struct {
@@ -93,30 +96,30 @@ func readContents(c Call) (text, why string) {
 		Config map[string]json.RawMessage `json:"generationConfig"`
 	}
 	if err := json.Unmarshal(c.Body, &body); err != nil {
-		return "", "Invalid JSON payload received. " + err.Error()
+		return "", false, "Invalid JSON payload received. " + err.Error()
 	}
 	for name := range body.Config {
 		if !slices.Contains([]string{"temperature", "topP", "maxOutputTokens", "thinkingConfig"}, name) {
-			return "", fmt.Sprintf("Invalid JSON payload received. Unknown name %q at 'generation_config': Cannot find field.", name)
+			return "", false, fmt.Sprintf("Invalid JSON payload received. Unknown name %q at 'generation_config': Cannot find field.", name)
 		}
 	}
 	if len(body.Contents) == 0 || len(body.Contents[0].Raw) == 0 {
-		return "", "GenerateContentRequest.contents: contents is not specified"
+		return "", false, "GenerateContentRequest.contents: contents is not specified"
 	}
 	var b strings.Builder
 	for _, content := range body.Contents {
 		if content.Role != "user" && content.Role != "model" {
-			return "", "Please use a valid role: user, model."
+			return "", false, "Please use a valid role: user, model."
 		}
 		for _, raw := range content.Raw {
 			s, why := geminiPart(raw)
 			if why != "" {
-				return "", why
+				return "", false, why
 			}
 			b.WriteString(s + "\n")
 		}
 	}
-	return b.String(), ""
+	return b.String(), body.Config["thinkingConfig"] != nil, ""
 }
 
 func geminiPart(raw json.RawMessage) (text, why string) {

@@ -27,8 +27,14 @@ import (
 // everything else.
 func Sniff(b []byte) string {
 	for _, m := range []struct{ magic, kind string }{
-		{"\x89PNG\r\n\x1a\n", "image/png"}, {"\xff\xd8\xff", "image/jpeg"}, {"GIF87a", "image/gif"}, {"GIF89a", "image/gif"},
-		{"II*\x00", "image/tiff"}, {"MM\x00*", "image/tiff"}, {"BM", "image/bmp"}, {"\x1aE\xdf\xa3", "video/webm"},
+		{"\x89PNG\r\n\x1a\n", "image/png"},
+		{"\xff\xd8\xff", "image/jpeg"},
+		{"GIF87a", "image/gif"},
+		{"GIF89a", "image/gif"},
+		{"II*\x00", "image/tiff"},
+		{"MM\x00*", "image/tiff"},
+		{"BM", "image/bmp"},
+		{"\x1aE\xdf\xa3", "video/webm"},
 	} {
 		if !bytes.HasPrefix(b, []byte(m.magic)) {
 			continue
