@@ -309,7 +309,7 @@ func BenchmarkBuildAndList(b *testing.B) {
 // that of the place and not of this process.
 func TestPlace(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "docs"), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "ca.pem"), []byte("-----BEGIN CERTIFICATE-----\nMIIBgzCCASmgAwIBAgIUEJ3yWvWcJ0cVJ9cAAAAAAAAAAAAwCgYIKoZIzj0EAwIw\n-----END CERTIFICATE-----\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PROMETHEUS_REQUEST_TIMEOUT", "no number")
@@ -318,10 +318,10 @@ func TestPlace(t *testing.T) {
 		at              tool.Place
 		want            string
 	}{
-		{"knowledge", `{"roots": ["docs"], "index_dir": "-"}`, tool.Place{Dir: dir}, ""},
-		{"knowledge", `{"roots": ["docs"], "index_dir": "-"}`, tool.Place{}, "docs"},
-		{"system", `{"scan_roots": ["docs"]}`, tool.Place{Dir: dir}, ""},
-		{"system", `{"scan_roots": ["docs"]}`, tool.Place{}, "docs"},
+		{"network", `{"ca_file": "ca.pem"}`, tool.Place{Dir: dir}, "holds no PEM certificate"},
+		{"network", `{"ca_file": "ca.pem"}`, tool.Place{}, "no such file"},
+		{"knowledge", `{"roots": ["ca.pem"]}`, tool.Place{Dir: dir}, "is no folder"},
+		{"knowledge", `{"roots": ["ca.pem"]}`, tool.Place{}, ""},
 		{"prometheus", `{"url": "http://127.0.0.1:9"}`, tool.Place{}, "PROMETHEUS_REQUEST_TIMEOUT"},
 		{"prometheus", `{"url": "http://127.0.0.1:9"}`, tool.Place{Getenv: func(string) string { return "" }}, ""},
 	} {

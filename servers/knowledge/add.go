@@ -10,10 +10,12 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
@@ -88,7 +90,7 @@ func newName(name string) (string, error) {
 		name += ".md"
 	}
 	wrong := func(why string) error {
-		return fmt.Errorf("name %q %s: write it like incidents/2026-11-30-disk-full.md", cut(name, 100), why)
+		return fmt.Errorf("name %q %s: write it like incidents/2026-11-30-disk-full.md", answer.Cut(name, 100), why)
 	}
 	switch end := strings.ToLower(path.Ext(name)); {
 	case len(name) > maxAddedPath:
@@ -103,11 +105,17 @@ func newName(name string) (string, error) {
 		return "", wrong(fmt.Sprintf("has more than %d folders", maxDepth-1))
 	}
 	for _, p := range parts {
-		if strings.HasPrefix(p, ".") || strings.TrimSpace(p) != p || strings.HasSuffix(p, ".") || strings.ContainsFunc(p, func(r rune) bool { return r < ' ' || r == 0x7f || r == utf8.RuneError }) {
-			return "", wrong("has a part that begins with a dot, or a character that names of files should not have")
+		if strings.HasPrefix(p, ".") || strings.HasPrefix(p, "-") || strings.TrimSpace(p) != p || strings.HasSuffix(p, ".") || strings.ContainsFunc(p, odd) {
+			return "", wrong("has a part that begins with a dot or a hyphen, or a character that names of files should not have")
 		}
 	}
 	return name, nil
+}
+
+// odd reports whether a character is none that names of files should have: people type
+// them in shells.
+func odd(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && !strings.ContainsRune(" ._-+,()", r)
 }
 
 // write writes a new file whole, or not at all. Two who choose one name at once get

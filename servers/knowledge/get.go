@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/typed"
 	"github.com/tenon-mcp/tenon/servers/knowledge/index"
 	"github.com/tenon-mcp/tenon/servers/knowledge/library"
@@ -82,7 +83,7 @@ func (s *server) get(ctx context.Context, in getInput) (getOutput, error) {
 		}
 	}
 	if in.Chapter != "" && whole.Len() == 0 {
-		return getOutput{}, fmt.Errorf("%s has no chapter %q. It has: %s", e.Path, cut(in.Chapter, 100), cut(strings.Join(out.Chapters, "; "), 2000))
+		return getOutput{}, fmt.Errorf("%s has no chapter %q. It has: %s", e.Path, answer.Cut(in.Chapter, 100), answer.Cut(strings.Join(out.Chapters, "; "), 2000))
 	}
 	body := []rune(readable(whole.String()))
 	out.Chars = len(body)
@@ -98,7 +99,7 @@ func (s *server) get(ctx context.Context, in getInput) (getOutput, error) {
 		out.Chapters = nil
 	}
 	if e.Problem != "" && out.Chars == 0 {
-		return getOutput{}, fmt.Errorf("%s cannot be read: %s", e.Path, cut(e.Problem, 300))
+		return getOutput{}, fmt.Errorf("%s cannot be read: %s", e.Path, answer.Cut(e.Problem, 300))
 	}
 	return out, nil
 }
@@ -119,16 +120,16 @@ func (s *server) none(ctx context.Context, name string) error {
 	}
 	slices.SortStableFunc(near, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 	if near = near[:min(len(near), 5)]; len(near) > 0 {
-		return fmt.Errorf("the knowledge base has no document %q. Did you mean %s?", cut(name, 100), strings.Join(near, ", "))
+		return fmt.Errorf("the knowledge base has no document %q. Did you mean %s?", answer.Cut(name, 100), strings.Join(near, ", "))
 	}
-	return fmt.Errorf("the knowledge base has no document %q: kb_list_documents lists those that there are", cut(name, 100))
+	return fmt.Errorf("the knowledge base has no document %q: kb_list_documents lists those that there are", answer.Cut(name, 100))
 }
 
 func (o getOutput) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Document %s (%d characters)\n\n", o.Path, o.Chars)
 	if len(o.Chapters) > 0 {
-		b.WriteString("Chapters: " + cut(strings.Join(o.Chapters, "; "), 2000) + "\n\n")
+		b.WriteString("Chapters: " + answer.Cut(strings.Join(o.Chapters, "; "), 2000) + "\n\n")
 	}
 	b.WriteString(o.Text)
 	if o.Next > 0 {
@@ -148,17 +149,4 @@ func readable(s string) string {
 		}
 		return -1
 	}, s)
-}
-
-// cut shortens s to at most n characters.
-func cut(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:max(n-1, 0)]) + "…"
-}
-
-// cell returns a text for a table.
-func cell(s string) string {
-	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(s)
 }

@@ -87,11 +87,11 @@ func newServer(o Options, getenv func(string) string) (*server, error) {
 	roots := o.Roots
 	if o.Writable != "" {
 		roots = append(slices.Clip(roots), o.Writable)
-		if s.writable, err = filepath.Abs(o.Writable); err == nil {
-			s.writable, err = filepath.EvalSymlinks(s.writable)
-		}
-		if err != nil {
+		if s.writable, err = filepath.Abs(o.Writable); err != nil {
 			return nil, fmt.Errorf("option writable: %w", err)
+		}
+		if real, err := filepath.EvalSymlinks(s.writable); err == nil {
+			s.writable = real // else it may come yet
 		}
 	}
 	if len(roots) == 0 {

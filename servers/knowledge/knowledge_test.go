@@ -171,6 +171,22 @@ func TestFollowsTheFolder(t *testing.T) {
 	b.eventually("search_knowledge_base", query("wombat"), "Nothing in")
 }
 
+// TestFolderThatComesLater: the rest is searched meanwhile.
+func TestFolderThatComesLater(t *testing.T) {
+	there, later := t.TempDir(), filepath.Join(t.TempDir(), "later")
+	b := &base{t: t, dir: there}
+	b.write("a.md", "# A\n\nxyzzy\n")
+	b.cs = connect(t, knowledge.Options{Roots: []string{there, later}, IndexDir: t.TempDir()})
+	text := b.eventually("search_knowledge_base", map[string]any{"query": "xyzzy"}, "a.md")
+	if !strings.HasPrefix(text, "Note: "+later+" cannot be read") {
+		t.Errorf("the missing folder is not told first:\n%s", text)
+	}
+	b.dir = later
+	b.write("b.md", "# B\n\nplugh\n")
+	b.cs = connect(t, knowledge.Options{Roots: []string{there, later}, IndexDir: t.TempDir()})
+	b.eventually("search_knowledge_base", map[string]any{"query": "plugh"}, "later/b.md")
+}
+
 func TestListAndGet(t *testing.T) {
 	files := map[string]string{"long.md": "", "broken.docx": "PK\x03\x04 no more", "big.md": strings.Repeat("x", 2<<20)}
 	for i := range 40 {
@@ -256,7 +272,7 @@ func TestNothingOutside(t *testing.T) {
 	for name, want := range map[string]string{
 		"../out.md": "no relative path", "/etc/x.md": "no relative path", "a/../../x.md": "no relative path", "folder/new.md": "cannot be written",
 		".hidden.md": "begins with a dot", "a/.ssh/x.md": "begins with a dot", "x.sh": "must end in .md", "a\x00b.md": "a character", "C:x.md": "no relative path",
-		`a\..\b.md`: "no relative path", strings.Repeat("d/", 9) + "x": "folders", strings.Repeat("x", 300): "more than 200 bytes", "real.md": "never overwritten", "": "dot",
+		`a\..\b.md`: "no relative path", strings.Repeat("d/", 9) + "x": "folders", strings.Repeat("x", 300): "more than 200 bytes", "real.md": "never overwritten", "": "dot", "--help": "hyphen", "$(id)": "a character", "a;b": "a character",
 	} {
 		if text, failed := b.call("kb_add_document", map[string]any{"name": name, "content": "# X\n"}); !failed || !strings.Contains(text, want) {
 			t.Errorf("%q: %v %s, want %q", name, failed, text, want)
@@ -411,9 +427,7 @@ func TestOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, o := range map[string]knowledge.Options{
-		"no such file":      {Roots: []string{"/nowhere/at/all"}},
 		"is no folder":      {Roots: []string{file}},
-		"option writable":   {Writable: "/nowhere/at/all"},
 		"pattern":           {Roots: []string{t.TempDir()}, Exclude: []string{"["}},
 		"max_file_mb":       {MaxFileMB: -1},
 		"embeddings_url":    {EmbeddingsURL: "ftp://x"},
@@ -422,6 +436,9 @@ func TestOptions(t *testing.T) {
 		if _, err := knowledge.New(o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "not-a-real") {
 			t.Errorf("%+v: %v, want %q", o, err, want)
 		}
+	}
+	if _, err := knowledge.New(knowledge.Options{Writable: file}); err == nil || !strings.Contains(err.Error(), "is no folder") {
+		t.Errorf("a file to write to: %v", err)
 	}
 	cs := connect(t, knowledge.Options{})
 	if text, failed := call(t, cs, "search_knowledge_base", map[string]any{"query": "x"}); !failed || !strings.Contains(text, "option roots") {

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/tenon-mcp/tenon/internal/egress"
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/typed"
 	"github.com/tenon-mcp/tenon/servers/knowledge/index"
 	"github.com/tenon-mcp/tenon/servers/knowledge/library"
@@ -98,36 +99,37 @@ func (s *server) list(ctx context.Context, req *mcp.CallToolRequest, in listInpu
 
 func listedOf(e index.Entry) listed {
 	return listed{
-		Path: e.Path, Title: egress.Plain(e.Title, 200), Kind: e.Kind, Chars: e.Chars, Sections: e.Count,
-		Modified: e.Modified.UTC().Format("2006-01-02T15:04:05Z"), Problem: egress.Plain(e.Problem, 300),
+		Path: e.Path, Title: answer.Line(e.Title, 200), Kind: e.Kind, Chars: e.Chars, Sections: e.Count,
+		Modified: e.Modified.UTC().Format("2006-01-02T15:04:05Z"), Problem: answer.Line(e.Problem, 300),
 	}
 }
 
 func (o listOutput) markdown() string {
 	var b strings.Builder
+	if o.Indexing != nil {
+		fmt.Fprintf(&b, "Note: documents are still being read (%d of %d).\n", o.Indexing.Done, o.Indexing.Total)
+	}
+	for _, n := range o.Notes {
+		b.WriteString("Note: " + answer.Line(n, 300) + "\n")
+	}
 	fmt.Fprintf(&b, "%d documents", o.Total)
 	if len(o.Documents) < o.Total {
 		fmt.Fprintf(&b, ", of which %d are shown", len(o.Documents))
 	}
 	b.WriteString("\n\n")
-	if len(o.Documents) > 0 {
-		b.WriteString("| path | title | kind | characters | changed |\n| --- | --- | --- | --- | --- |\n")
-	}
-	for _, d := range o.Documents {
+	rows := make([][]string, len(o.Documents))
+	for i, d := range o.Documents {
 		title := d.Title
 		if d.Problem != "" {
 			title = "cannot be searched: " + d.Problem
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %d | %.10s |\n", cell(d.Path), cell(title), cell(d.Kind), d.Chars, d.Modified)
+		rows[i] = []string{d.Path, title, d.Kind, fmt.Sprint(d.Chars), d.Modified[:min(len(d.Modified), len(time.DateOnly))]}
+	}
+	if len(rows) > 0 {
+		b.WriteString(answer.Table([]string{"path", "title", "kind", "characters", "changed"}, rows, listChars-b.Len()-100))
 	}
 	if o.Next > 0 {
 		fmt.Fprintf(&b, "\nGo on with offset %d.\n", o.Next)
-	}
-	if o.Indexing != nil {
-		fmt.Fprintf(&b, "\nNote: documents are still being read (%d of %d).\n", o.Indexing.Done, o.Indexing.Total)
-	}
-	for _, n := range o.Notes {
-		b.WriteString("\nNote: " + egress.Plain(n, 300) + "\n")
 	}
 	return strings.TrimRight(b.String(), "\n")
 }

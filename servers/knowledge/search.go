@@ -13,7 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/tenon-mcp/tenon/internal/egress"
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/typed"
 	"github.com/tenon-mcp/tenon/servers/knowledge/index"
 	"github.com/tenon-mcp/tenon/servers/knowledge/library"
@@ -142,7 +142,7 @@ func (s *server) among(ctx context.Context, pattern string) (func(int64) bool, e
 		}
 	}
 	if len(allowed) == 0 {
-		return nil, fmt.Errorf("no document matches %q: kb_list_documents lists their paths", cut(pattern, 100))
+		return nil, fmt.Errorf("no document matches %q: kb_list_documents lists their paths", answer.Cut(pattern, 100))
 	}
 	return func(id int64) bool { return allowed[id] }, nil
 }
@@ -151,7 +151,7 @@ func (s *server) among(ctx context.Context, pattern string) (func(int64) bool, e
 // name, or by a folder above it.
 func matcher(pattern string) (func(string) bool, error) {
 	if _, err := path.Match(pattern, "x"); err != nil {
-		return nil, fmt.Errorf("%q is no pattern of paths: write it like runbooks/* or *.pdf", cut(pattern, 100))
+		return nil, fmt.Errorf("%q is no pattern of paths: write it like runbooks/* or *.pdf", answer.Cut(pattern, 100))
 	}
 	folder := strings.TrimSuffix(pattern, "/") + "/"
 	return func(p string) bool {
@@ -237,7 +237,7 @@ func (s *server) order(ctx context.Context, query string, found []candidate, out
 	defer cancel()
 	texts := make([]string, len(found))
 	for i, f := range found {
-		texts[i] = cut(f.Heading+"\n"+f.Text, rerankChars)
+		texts[i] = answer.Cut(f.Heading+"\n"+f.Text, rerankChars)
 	}
 	ranks, err := s.reranker.Rerank(asking, query, texts)
 	if err != nil {
@@ -256,17 +256,27 @@ func hitOf(c candidate, most int) hit {
 	body := strings.TrimSpace(c.Text)
 	h := hit{
 		Source: c.Document.Path, Title: c.Document.Title, Chapter: c.Heading, ParentID: c.ID,
-		Score: float64(int64(c.score*10_000+0.5)) / 10_000, Preview: cut(strings.Join(strings.Fields(body), " "), previewChars),
+		Score: float64(int64(c.score*10_000+0.5)) / 10_000, Preview: answer.Cut(strings.Join(strings.Fields(body), " "), previewChars),
 	}
 	h.text = readable(body)
 	if most = min(most, library.SectionChars); utf8.RuneCountInString(h.text) > most {
-		h.text, h.Truncated = cut(h.text, most), true
+		h.text, h.Truncated = answer.Cut(h.text, most), true
 	}
 	return h
 }
 
 func (o searchOutput) markdown(query string) string {
 	var b strings.Builder
+	// What was not searched comes first: without it, nothing found means something else.
+	if o.Indexing != nil {
+		fmt.Fprintf(&b, "Note: documents are still being read (%d of %d): search again later for the rest.\n", o.Indexing.Done, o.Indexing.Total)
+	}
+	for _, n := range o.Notes {
+		b.WriteString("Note: " + answer.Line(n, 300) + "\n")
+	}
+	if b.Len() > 0 {
+		b.WriteString("\n")
+	}
 	for i, h := range o.Hits {
 		fmt.Fprintf(&b, "## Source %d | %s", i+1, h.Source)
 		if h.Chapter != "" {
@@ -279,13 +289,7 @@ func (o searchOutput) markdown(query string) string {
 		b.WriteString("\n\n")
 	}
 	if len(o.Hits) == 0 {
-		fmt.Fprintf(&b, "Nothing in the knowledge base has to do with %q. Try other words, such as the name of a component or the text of an error; kb_list_documents shows what there is.\n\n", cut(query, 200))
-	}
-	if o.Indexing != nil {
-		fmt.Fprintf(&b, "Note: documents are still being read (%d of %d): search again later for the rest.\n", o.Indexing.Done, o.Indexing.Total)
-	}
-	for _, n := range o.Notes {
-		b.WriteString("Note: " + egress.Plain(n, 300) + "\n")
+		fmt.Fprintf(&b, "Nothing in the knowledge base has to do with %q. Try other words, such as the name of a component or the text of an error; kb_list_documents shows what there is.\n", answer.Cut(query, 200))
 	}
 	return strings.TrimRight(b.String(), "\n")
 }

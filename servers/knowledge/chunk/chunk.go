@@ -41,7 +41,9 @@ func Sections(markdown string, most int) []Section {
 	}
 	for _, b := range blocks(markdown) {
 		if b.kind == heading && b.level <= Depth {
-			c.flush()
+			if !c.onlyHeading() { // one that stands alone goes with what follows it
+				c.flush()
+			}
 			c.enter(b)
 		}
 		c.add(b)
@@ -112,11 +114,22 @@ func (c *cutter) write(text string, n int) {
 	c.length += n
 }
 
-// onlyHeading reports whether the section has nothing but its heading yet, which
-// must not stand alone.
+// onlyHeading reports whether the section has nothing but headings yet, which must not
+// stand alone.
 func (c *cutter) onlyHeading() bool {
-	first, rest, _ := strings.Cut(strings.TrimSpace(c.text.String()), "\n")
-	return strings.HasPrefix(first, "#") && strings.TrimSpace(rest) == ""
+	const longest = 2000 // of headings that are looked at
+	if c.length > longest {
+		return false
+	}
+	headings := false
+	for line := range strings.SplitSeq(c.text.String(), "\n") {
+		level, _ := atx(line)
+		if level == 0 && strings.TrimSpace(line) != "" {
+			return false
+		}
+		headings = headings || level > 0
+	}
+	return headings
 }
 
 // Passages cuts the text of a section into passages of about most characters, each

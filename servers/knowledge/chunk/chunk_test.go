@@ -92,6 +92,18 @@ func TestNoCutWhereNoneMayBe(t *testing.T) {
 	}
 }
 
+// TestNoHeadingAlone: a section of headings alone is found, and says nothing.
+func TestNoHeadingAlone(t *testing.T) {
+	doc := "# Manual\n\n## Brakes\n\n### Pads\n\nChange them.\n\n## Engine\n\nLook at it.\n"
+	var paths []string
+	for _, s := range chunk.Sections(doc, 2400) {
+		paths = append(paths, s.Path)
+	}
+	if want := []string{"Manual › Brakes › Pads", "Manual › Engine"}; !slices.Equal(paths, want) {
+		t.Errorf("paths %q, want %q", paths, want)
+	}
+}
+
 func TestHeadings(t *testing.T) {
 	for line, want := range map[string]string{"# On C#": "On C#", "## Closed ##": "Closed", "#": "", "#hashtag": "", "####### seven": "", "    # code": ""} {
 		if got := chunk.Sections(line+"\ntext\n", 2400)[0].Path; got != want {

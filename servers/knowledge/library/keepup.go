@@ -22,7 +22,7 @@ const (
 // keepUp looks at the folders until ctx ends, at once and whenever something changes.
 func (l *Library) keepUp(ctx context.Context, r *run) {
 	if l.o.Embedder != nil {
-		if err := r.index.UseModel(ctx, l.o.Embedder.BaseURL+" "+l.o.Embedder.Name); err != nil {
+		if err := r.index.Load().UseModel(ctx, l.o.Embedder.BaseURL+" "+l.o.Embedder.Name); err != nil {
 			l.status.note(err.Error())
 		}
 	}
@@ -36,6 +36,10 @@ func (l *Library) keepUp(ctx context.Context, r *run) {
 	first := true
 	for ctx.Err() == nil {
 		dirs, err := l.scan(ctx, r)
+		if err != nil && ctx.Err() == nil && r.toMemory(ctx) == nil {
+			l.status.note(inMemory + err.Error())
+			dirs, err = l.scan(ctx, r)
+		}
 		if ctx.Err() != nil {
 			return
 		}
@@ -49,7 +53,7 @@ func (l *Library) keepUp(ctx context.Context, r *run) {
 		}
 		l.watch(watcher, dirs)
 		if l.o.Embedder != nil {
-			(&embedder{l.o.Embedder, r.index, &l.status}).all(ctx)
+			(&embedder{l.o.Embedder, r.index.Load(), &l.status}).all(ctx)
 		}
 		if !await(ctx, watcher, r.look) {
 			return

@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/document"
@@ -69,7 +70,8 @@ type root struct {
 
 // A run is the time between the first user and the last.
 type run struct {
-	index   *index.Index
+	index   atomic.Pointer[index.Index]
+	given   *index.Index // up for one in memory: it could not be written
 	convert *document.Converter
 	spawner *proc.Spawner
 	stop    context.CancelFunc
@@ -78,7 +80,8 @@ type run struct {
 	first   chan struct{} // closed when they were looked at once
 }
 
-// New returns a Library. It fails where a root is no folder.
+// New returns a Library. It fails where a root is no folder. One that does not exist
+// may come yet: until then a note says so.
 func New(o Options) (*Library, error) {
 	l := &Library{o: o}
 	if l.o.MaxFile == 0 {
@@ -86,13 +89,13 @@ func New(o Options) (*Library, error) {
 	}
 	for _, dir := range o.Roots {
 		abs, err := filepath.Abs(dir)
-		if err == nil {
-			abs, err = filepath.EvalSymlinks(abs)
-		}
 		if err != nil {
 			return nil, fmt.Errorf("folder %s: %w", dir, err)
 		}
-		if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+		if real, err := filepath.EvalSymlinks(abs); err == nil {
+			abs = real // else it may come yet
+		}
+		if info, err := os.Stat(abs); err == nil && !info.IsDir() {
 			return nil, fmt.Errorf("%s is no folder", dir)
 		}
 		if !slices.ContainsFunc(l.roots, func(r root) bool { return r.dir == abs }) {
@@ -174,17 +177,20 @@ func (l *Library) leave() {
 	r.close()
 }
 
+const inMemory = "the index cannot be kept on disk and is made anew at each start: "
+
 func (l *Library) open(ctx context.Context) (*run, error) {
 	x, err := index.Open(ctx, l.path)
 	if err != nil && l.path != "" && ctx.Err() == nil {
 		// A cache that cannot be written costs time at each start, and nothing else.
-		l.status.note("the index cannot be kept on disk and is made anew at each start: " + err.Error())
+		l.status.note(inMemory + err.Error())
 		x, err = index.Open(ctx, "")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the index: %w", err)
 	}
-	r := &run{index: x, spawner: proc.New(proc.Options{}), look: make(chan struct{}, 1), first: make(chan struct{})}
+	r := &run{spawner: proc.New(proc.Options{}), look: make(chan struct{}, 1), first: make(chan struct{})}
+	r.index.Store(x)
 	executable, _ := os.Executable() // without it PDF is read in this process
 	r.convert = document.New(document.Options{Spawner: r.spawner, Command: document.Self(executable), Env: helperEnv(l.o.Getenv)})
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -211,7 +217,24 @@ func helperEnv(getenv func(string) string) []string {
 func (r *run) close() {
 	r.stop()
 	r.ended.Wait()
-	_ = errors.Join(r.spawner.Close(), r.index.Close()) // nothing of theirs is waited for
+	err := errors.Join(r.spawner.Close(), r.index.Load().Close())
+	if r.given != nil {
+		err = errors.Join(err, r.given.Close())
+	}
+	_ = err // nothing of theirs is waited for
+}
+
+// toMemory goes on with an index in memory, where the one on disk cannot be written.
+func (r *run) toMemory(ctx context.Context) error {
+	if r.given != nil {
+		return errors.New("it is in memory already")
+	}
+	x, err := index.Open(ctx, "")
+	if err != nil {
+		return err
+	}
+	r.given = r.index.Swap(x) // it stays open for those who read it
+	return nil
 }
 
 func (l *Library) current() *run {
@@ -221,7 +244,7 @@ func (l *Library) current() *run {
 }
 
 // Index returns the index. It may be used between Use and release.
-func (l *Library) Index() *index.Index { return l.current().index }
+func (l *Library) Index() *index.Index { return l.current().index.Load() }
 
 // Look asks for a look at the folders soon.
 func (l *Library) Look() { l.current().again() }

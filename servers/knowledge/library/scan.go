@@ -148,7 +148,7 @@ func (l *Library) scan(ctx context.Context, r *run) ([]string, error) {
 		f.notes = append(f.notes, fmt.Sprintf("there are more than %d documents: the rest is left out", maxDocuments))
 	}
 	l.status.lookedAt(f.notes)
-	entries, err := r.index.Entries(ctx)
+	entries, err := r.index.Load().Entries(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -175,16 +175,18 @@ func (l *Library) scan(ctx context.Context, r *run) ([]string, error) {
 			gone = append(gone, name)
 		}
 	}
-	if err := r.index.Remove(ctx, gone); err != nil {
+	if err := r.index.Load().Remove(ctx, gone); err != nil {
 		return f.dirs, err
 	}
 	return f.dirs, l.read(ctx, r, changed)
 }
 
-// Documents are written to the index in batches: of so many, or so many characters.
+// Documents are written to the index in batches: of so many, of so many characters,
+// or of so long, so that what was read can be found.
 const (
 	batchDocuments = 200
 	batchChars     = 8_000_000
+	batchTime      = time.Second
 	readers        = 2
 )
 
@@ -201,6 +203,7 @@ func (l *Library) read(ctx context.Context, r *run, files []file) error {
 	defer stop()
 	var batch []index.Document
 	chars := 0
+	written := time.Now()
 	for d := range l.documents(reading, &wg, r, files) {
 		l.status.set(func(s *Status) { s.Done++ })
 		if d == nil {
@@ -210,17 +213,17 @@ func (l *Library) read(ctx context.Context, r *run, files []file) error {
 		for _, s := range d.Sections {
 			chars += len(s.Text)
 		}
-		if len(batch) >= batchDocuments || chars >= batchChars {
-			if err := r.index.Put(ctx, batch); err != nil {
+		if len(batch) >= batchDocuments || chars >= batchChars || time.Since(written) > batchTime {
+			if err := r.index.Load().Put(ctx, batch); err != nil {
 				return err
 			}
-			batch, chars = nil, 0
+			batch, chars, written = nil, 0, time.Now()
 		}
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return r.index.Put(ctx, batch)
+	return r.index.Load().Put(ctx, batch)
 }
 
 // documents reads files, several at once, and returns them as they are read: nil is
@@ -272,8 +275,8 @@ func (l *Library) document(ctx context.Context, r *run, one file) *index.Documen
 		return d
 	}
 	d.Hash = hex.EncodeToString(h.Sum(nil))
-	before, err := r.index.Document(ctx, one.name)
-	if err == nil && before.Hash == d.Hash && before.Problem == "" && r.index.Touch(ctx, one.name, one.size, one.modified) == nil {
+	before, err := r.index.Load().Document(ctx, one.name)
+	if err == nil && before.Hash == d.Hash && before.Problem == "" && r.index.Load().Touch(ctx, one.name, one.size, one.modified) == nil {
 		return nil
 	}
 	doc, err := r.convert.Convert(ctx, document.Source{Name: path.Base(one.rel), Data: f, Size: one.size}, document.Request{MaxChars: maxText})
