@@ -12,7 +12,7 @@ import (
 // declared, which wins. The result is sorted by name and has every name once.
 //
 // On Unix these are inherited: PATH; HOME, USER, LOGNAME and SHELL, from which
-// runtimes find caches and settings; LANG, LANGUAGE, LC_* and TZ, so that texts
+// runtimes find caches and settings, and the XDG_*_HOME that name them; LANG, LANGUAGE, LC_* and TZ, so that texts
 // and times read as the operator expects; TMPDIR. On Windows the folders of the
 // system, its programs and the user, without which no runtime starts there.
 //
@@ -54,7 +54,8 @@ func environ(goos string, parent []string, declared map[string]string) []string 
 // markName is inherited so that the trees of a gateway that runs below another
 // carry the marks of both.
 var inheritedUnix = []string{
-	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", markName,
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR",
+	"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", markName,
 }
 
 var inheritedWindows = []string{
