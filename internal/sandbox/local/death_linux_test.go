@@ -196,7 +196,11 @@ func TestUnprivileged(t *testing.T) {
 	if err := os.Chmod(dir, 0o777); err != nil { //nolint:gosec // so it is meant
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^(TestEscape|TestConformance|TestDeath|TestWatched)$", "-test.v")
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.run=^(TestEscape|TestConformance|TestDeath|TestWatched)$", "-test.v")
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) } // so that it says where it hangs
+	cmd.WaitDelay = 5 * time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "XDG_CACHE_HOME="+dir, "HOME="+dir) //nolint:forbidigo // a test
 	cmd.Dir = dir

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"runtime"
@@ -84,7 +85,13 @@ func (l *launcher) say(r report, files ...int) error {
 
 // build makes the walls, and the thread inside of them that starts everything.
 func (l *launcher) build() error {
-	unix.CloseOnExec(socketFD)
+	// Nor is what the program above has inherited itself for anybody in here.
+	if err := unix.CloseRange(socketFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		unix.CloseOnExec(socketFD)
+		for fd := socketFD; fd < 4096; fd++ {
+			unix.CloseOnExec(fd)
+		}
+	}
 	// Nobody inside may look into this process.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("dumpable: %w", err)

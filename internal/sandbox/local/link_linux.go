@@ -26,6 +26,7 @@ type link struct {
 type waiting struct {
 	answer chan heard
 	exit   chan report
+	half   bool // one of the two has come; either may be the first
 }
 
 type heard struct {
@@ -90,15 +91,21 @@ func (l *link) read() {
 		}
 		l.mu.Lock()
 		w := l.wait[h.ID]
-		if h.Exit {
+		if w != nil && w.half {
 			delete(l.wait, h.ID)
+		}
+		if w != nil {
+			w.half = true
 		}
 		l.mu.Unlock()
 		switch {
 		case w == nil:
 			closeAll(h.files)
 		case h.Exit:
-			w.exit <- h.report
+			select {
+			case w.exit <- h.report:
+			default:
+			}
 		default:
 			select {
 			case w.answer <- h:

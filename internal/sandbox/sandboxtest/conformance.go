@@ -122,6 +122,12 @@ func commands(t *testing.T, x sandbox.Sandbox) {
 	if o := Sh(t, x, `cd && pwd -P && test "$PWD" = "$(cd "$HOME" && pwd -P)" && cat /dev/stdin </dev/null && : > "$TMPDIR/tried" && echo fine`); !strings.HasSuffix(o.Stdout, "fine\n") {
 		t.Errorf("home: %+v", o)
 	}
+	if o := Sh(t, x, `python3 -c 'import os
+for fd in range(3, 1024):
+    try: print(fd, os.fstat(fd))
+    except OSError: pass'`); o.Stdout != "" || o.ExitCode != 0 {
+		t.Errorf("files of somebody else are open: %+v", o)
+	}
 	for _, bad := range []string{"a\x00b", strings.Repeat("x", 10<<20)} {
 		_, err := x.Command(t.Context(), sandbox.Command{Line: bad})
 		wantKind(t, err, sandbox.Invalid)
