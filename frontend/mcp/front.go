@@ -99,7 +99,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if front == nil {
 		if _, known := s.admit(w, r); known { // to others, what is there is no business of theirs
-			http.NotFound(w, r)
+			http.Error(w, "nothing is shown at this URL: /mcp has the whole pool, /mcp/s/NAME one of its servers, /mcp/k/SKILL one skill. tenon servers lists the names", http.StatusNotFound)
 		}
 		return
 	}
