@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/scrape"
 )
 
 // NewFast is NewIn where waits are short and now is a day.
@@ -36,4 +38,19 @@ func Clamp(year, month, day, first int, now time.Time) (y, m, d int, notes []str
 	t := date{year: year, month: month, day: day}
 	t.clamp(first, now)
 	return t.year, t.month, t.day, t.notes
+}
+
+// Results makes an answer of what a service said; ok is false where that is no object.
+func Results(body []byte) (text string, data any, ok bool) {
+	answer, err := parse(body)
+	if err != nil {
+		return "", nil, false
+	}
+	policy, err := scrape.NewPolicy(nil)
+	if err != nil {
+		panic(err)
+	}
+	s := &sieve{policy: policy, snippets: true, graph: true, secrets: []string{"a-secret"}}
+	text, data, err = s.results(answer, "organic", nil)
+	return text, data, err == nil
 }

@@ -18,8 +18,6 @@ type sieve struct {
 // results makes the answer of a search of that of a service.
 func (s *sieve) results(answer object, hits string, notes []string) (string, any, error) {
 	answer = slices.DeleteFunc(answer, func(m member) bool { return m.value == nil })
-	answer, dropped := s.filter(answer)
-	notes = append(notes, dropped...)
 	for i := range answer {
 		change := func(t string) string { return unescape(s.hide(clean(t))) }
 		if answer[i].key == "searchParameters" { // as they were sent
@@ -27,6 +25,8 @@ func (s *sieve) results(answer object, hits string, notes []string) (string, any
 		}
 		answer[i].value = texts(answer[i].value, change)
 	}
+	answer, dropped := s.filter(answer) // of the texts as they will be read
+	notes = append(notes, dropped...)
 	if _, ok := answer.get(hits).([]any); !ok {
 		answer = answer.with(hits, []any{})
 	}
@@ -64,16 +64,16 @@ func (s *sieve) filter(answer object) (object, []string) {
 	dropped := 0
 	for i := range answer {
 		m := &answer[i]
-		switch v := m.value.(type) {
-		case []any:
+		if m.key == "searchParameters" { // what was asked, not what was found
+			continue
+		}
+		if list, ok := m.value.([]any); ok {
 			var n int
-			m.value, n = s.permitted(v)
+			m.value, n = s.permitted(list, maxDepth)
 			dropped += n
-		case object:
-			if m.key != "searchParameters" && s.blocks(v, maxDepth) {
-				m.value = object{}
-				dropped++
-			}
+		} else if s.blocks(m.key, m.value, maxDepth) {
+			m.value = object{}
+			dropped++
 		}
 	}
 	for _, key := range []string{"knowledgeGraph", "answerBox"} {
@@ -88,10 +88,15 @@ func (s *sieve) filter(answer object) (object, []string) {
 }
 
 // permitted returns the items of a list that lead to no blocked address.
-func (s *sieve) permitted(list []any) (kept []any, dropped int) {
+func (s *sieve) permitted(list []any, depth int) (kept []any, dropped int) {
 	kept = make([]any, 0, len(list))
 	for _, item := range list {
-		if s.blocks(item, maxDepth) {
+		if inner, ok := item.([]any); ok && depth > 0 {
+			var n int
+			item, n = s.permitted(inner, depth-1)
+			dropped += n
+		}
+		if s.blocks("", item, depth) {
 			dropped++
 			continue
 		}
@@ -100,28 +105,22 @@ func (s *sieve) permitted(list []any) (kept []any, dropped int) {
 	return kept, dropped
 }
 
-// addresses are the members that lead somewhere.
+// addresses are the members that lead somewhere, whatever their text looks like.
 var addresses = map[string]bool{"link": true, "url": true, "website": true, "descriptionLink": true, "href": true}
 
-// blocks reports whether something leads to a blocked address. A list below it is
-// thinned in its own right.
-func (s *sieve) blocks(v any, depth int) bool {
-	o, ok := v.(object)
-	if !ok || depth == 0 {
-		return false
-	}
-	for i := range o {
-		switch v := o[i].value.(type) {
-		case string:
-			if addresses[o[i].key] && s.policy.Check(v) != nil {
+// blocks reports whether a member leads to a blocked address. A list in it is thinned
+// in its own right.
+func (s *sieve) blocks(key string, v any, depth int) bool {
+	switch v := v.(type) {
+	case string:
+		return (addresses[key] || strings.HasPrefix(strings.ToLower(v), "http")) && s.policy.Check(v) != nil
+	case object:
+		for i := range v {
+			if list, ok := v[i].value.([]any); ok && depth > 0 {
+				v[i].value, _ = s.permitted(list, depth-1)
+			} else if depth > 0 && s.blocks(v[i].key, v[i].value, depth-1) {
 				return true
 			}
-		case object:
-			if s.blocks(v, depth-1) {
-				return true
-			}
-		case []any:
-			o[i].value, _ = s.permitted(v)
 		}
 	}
 	return false

@@ -167,7 +167,8 @@ func TestHostileAnswers(t *testing.T) {
 		{"control characters", `{"organic":[{"title":"a\u0000\u001b[31m\u202eb\u200b","link":"https://x.example/%1B%41%E2%80%AE"}]}`, []string{"a[31mb", "https://x.example/%1BA%E2%80%AE"}, nil, false},
 		{
 			"blocked in depth", `{"organic":[{"title":"a","link":"https://x.example/","sitelinks":[{"title":"s","link":"https://HuggingFace.co/Datasets/z"},{"title":"t","link":"https://y.example/"}]},
-			{"title":"b","link":"https://www.hf.co/spaces/q"},{"title":"c","link":"https://web.archive.org/web/2020/https://huggingface.co/datasets/z"},{"title":"d","link":"https://huggingface.co/gpt2"},{"title":"e","link":"https://unifuncs.com/x"}],
+			{"title":"b","link":"https://www.hf.co/spaces/q"},{"title":"c","link":"https://web.archive.org/web/2020/https://huggingface.co/datasets/z"},{"title":"d","link":"https://huggingface.co/gpt2"},{"title":"e","link":"https://unifuncs.com/x"},
+			{"title":"f","link":"https://hugging\u200bface.co/%64atasets/z"},[{"link":"https://hf.co/datasets/z"}],"https://hf.co/datasets/z"],"top":"https://hf.co/datasets/z",
 			"answerBox":{"answer":"x","link":"https://huggingface.co/datasets/z"},"knowledgeGraph":{"website":"https://huggingface.co/spaces/z"}}`,
 			[]string{"y.example", "huggingface.co/gpt2"},
 			[]string{"/z", "/q", "unifuncs", "answerBox", "knowledgeGraph"},
@@ -213,15 +214,37 @@ func TestUnescape(t *testing.T) {
 	}
 }
 
+// FuzzUnescape: an address never grows, and what ends a part of it stays escaped.
 func FuzzUnescape(f *testing.F) {
 	f.Add("a%41%E4%BD%A0%2F%")
+	f.Add("%%2525%E2%80")
 	f.Fuzz(func(t *testing.T, s string) {
 		got := searching.Unescape(s)
-		if len(got) > len(s) {
-			t.Errorf("%q grew to %q", s, got)
+		if len(got) > len(s) || strings.Count(got, "/") != strings.Count(s, "/") || strings.Count(got, " ") != strings.Count(s, " ") || strings.Count(got, "?") != strings.Count(s, "?") {
+			t.Errorf("%q became %q", s, got)
 		}
-		if strings.Count(got, "%2F") != strings.Count(s, "%2F") && !strings.Contains(s, "%25") && !strings.Contains(s, "%%") {
-			t.Logf("%q: %q", s, got)
+	})
+}
+
+// FuzzResults: whatever a service says becomes a bounded answer in JSON, without
+// secrets, or none.
+func FuzzResults(f *testing.F) {
+	f.Add([]byte(`{"organic":[{"title":"a","link":"https://huggingface.co/datasets/x","snippet":"b"}],"knowledgeGraph":{"a-secret":1}}`))
+	f.Add([]byte(`{"organic":{"a":[null,true,1e400,"\u0000"]},"answerBox":[],"organic":[[]]}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		text, data, ok := searching.Results(body)
+		if !ok {
+			return
+		}
+		if n := len([]rune(text)); n > 16_000 {
+			t.Errorf("%d characters", n)
+		}
+		b, err := json.Marshal(data)
+		if err != nil || !json.Valid(b) || !strings.Contains(string(b), `"organic":[`) {
+			t.Errorf("%v: %s", err, b)
+		}
+		if strings.Contains(text, `: "https://huggingface.co/datasets/x"`) && !strings.Contains(text, "searchParameters") {
+			t.Errorf("a blocked link is left: %s", text)
 		}
 	})
 }
