@@ -217,6 +217,8 @@ func (k maker) source(m *member) definitions.Source {
 	switch {
 	case s.Bundled != "":
 		return definitions.Source{Kind: "bundled", Run: s.Bundled, Version: version()}
+	case s.Care.Agent != nil:
+		return definitions.Source{Kind: "bundled", Run: "agent", Version: version()}
 	case s.Care.Browser != nil && s.Command == "":
 		out = definitions.Command(k.cfg.Dir, "npx", []string{"-y", browser.Package})
 	case s.Command != "":

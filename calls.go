@@ -110,12 +110,15 @@ func (v view) send(ctx context.Context, r *call.Request, params []byte) (tool.By
 	if r.Target.Server == ownServer && v.own.has(r.Target) {
 		return v.sendOwn(ctx, r, params)
 	}
+	m := v.byName[r.Target.Server]
+	if m.delegate != nil {
+		return v.delegate(ctx, m.delegate, r, params)
+	}
 	c := upstream.Call{
 		Params: params, Name: r.Target.Name, Task: r.Task,
 		Key:      upstream.Key{Caller: r.Caller.Name, Session: r.SessionName()},
 		Progress: r.ProgressFunc(), Notes: r,
 	}
-	m := v.byName[r.Target.Server]
 	if m.entry != nil && m.entry.URL != "" {
 		c.Header = v.headersFor(r.Target, r.Arguments)
 	}

@@ -64,7 +64,7 @@ func (k maker) functions(old *pool) error {
 		return nil
 	}
 	srv := mcp.NewServer(&mcp.Implementation{Name: functionServer, Version: version()}, nil)
-	m := &member{name: functionServer, meta: map[string]tool.Meta{}}
+	m := &member{name: functionServer, role: role{meta: map[string]tool.Meta{}}}
 	for _, f := range k.o.functions {
 		if _, twice := m.meta[f.name]; twice {
 			return fmt.Errorf("tool %s is added twice", f.name)

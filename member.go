@@ -36,8 +36,7 @@ type member struct {
 	lazy     bool
 	required bool
 	timeout  time.Duration
-	meta     map[string]tool.Meta // of a bundled server
-	entry    *config.Server       // nil for the server of AddTool
+	entry    *config.Server // nil for the server of AddTool
 
 	warned   map[string]bool                // tools whose lack of metadata was told; guarded by Gateway.offering
 	tools    []json.RawMessage              // as it listed them last; guarded by Gateway.offering
@@ -45,6 +44,13 @@ type member struct {
 	recalled atomic.Pointer[listcache.Kept] // set while its tools are those of an earlier run
 	concerns atomic.Pointer[[]string]       // about its definitions
 	capable  capable
+	role
+}
+
+// A role is what a member is that this program knows the tools of.
+type role struct {
+	meta     map[string]tool.Meta // of a server that is known here; nil for a foreign one
+	delegate *delegate            // of an agent
 }
 
 // await waits until the member's tools are known. The error says why they will
@@ -137,6 +143,10 @@ func (k maker) server(s *config.Server, m *member) (*upstream.Server, error) {
 	switch {
 	case s.Bundled != "":
 		if err := k.bundled(&o, s, m); err != nil {
+			return nil, err
+		}
+	case s.Care.Agent != nil:
+		if err := k.delegate(&o, s, m); err != nil {
 			return nil, err
 		}
 	case s.Care.Browser != nil:

@@ -58,7 +58,7 @@ func listKey(s *config.Server) string {
 // recall offers the tools that a server had when it last ran, until it says
 // itself what it has.
 func (k maker) recall(s *config.Server, m *member) {
-	if k.memory.cache == nil || m.err != nil || s.Bundled != "" {
+	if k.memory.cache == nil || m.err != nil || s.Bundled != "" || s.Care.Agent != nil {
 		return
 	}
 	m.listKey = listKey(s)

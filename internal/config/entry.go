@@ -71,6 +71,7 @@ func (e *entry) what(o *object) {
 	o.text("command", &e.server.Command)
 	e.options(o)
 	e.browser(o)
+	e.agent(o)
 	o.boolean("in_process", &e.server.InProcess)
 	var transport string
 	o.enum("transport", transports, []string{"auto", "stdio", "streamable-http", "sse"}, &transport)
@@ -157,7 +158,7 @@ func (e *entry) check(bundled []string) {
 // checkKind wants exactly one of bundled, command and url.
 func (e *entry) checkKind(bundled []string) {
 	var given []string
-	for _, key := range []string{"bundled", "browser", "command", "tool_command", "url"} {
+	for _, key := range []string{"bundled", "browser", "agent", "command", "tool_command", "url"} {
 		// A browser may be that of a server which is installed already.
 		if e.places[key] != nil && (key != "command" || e.server.Care.Browser == nil) {
 			given = append(given, key)

@@ -18,6 +18,7 @@ type Care struct {
 	Limits         Limits
 	Confine        *Confine // nil confines nothing
 	Login          *Login   // at a server of a URL; nil is as the server asks
+	Agent          *Agent   // the server is another agent
 	Browser        *Browser // the server is that of Playwright; nil is any other one
 }
 
@@ -138,10 +139,11 @@ type shownCare struct {
 	Confine        map[string]any `json:"confine,omitempty"`
 	Login          map[string]any `json:"auth,omitempty"`
 	Browser        map[string]any `json:"browser,omitempty"`
+	Agent          map[string]any `json:"agent,omitempty"`
 }
 
 func (c Care) shown() shownCare {
-	out := shownCare{MaxSessions: c.MaxSessions, Limits: make(map[string]any), Login: c.Login.shown(), Browser: c.Browser.shown()}
+	out := shownCare{MaxSessions: c.MaxSessions, Limits: make(map[string]any), Login: c.Login.shown(), Browser: c.Browser.shown(), Agent: c.Agent.shown()}
 	if c.InstallTimeout > 0 {
 		out.InstallTimeout = short(c.InstallTimeout)
 	}

@@ -259,6 +259,9 @@ func (l *loader) keepSecrets(s Server) {
 			}
 		}
 	}
+	if a := s.Care.Agent; a != nil && a.Model.Key.Reveal() != "" {
+		l.hide("key", a.Model.Key.Reveal())
+	}
 	for _, values := range []map[string]tool.Secret{s.Env, s.Headers} {
 		for name, v := range values {
 			l.hide(name, v.Reveal())

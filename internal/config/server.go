@@ -56,11 +56,13 @@ type Server struct {
 }
 
 // Kind returns how the entry says to reach the server: "bundled", "browser",
-// "command" or "url", or "" for a broken one that says nothing.
+// "agent", "command" or "url", or "" for a broken one that says nothing.
 func (s Server) Kind() string {
 	switch {
 	case s.Care.Browser != nil:
 		return "browser"
+	case s.Care.Agent != nil:
+		return "agent"
 	case s.Bundled != "":
 		return "bundled"
 	case s.Command != "":

@@ -1,0 +1,167 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/glob"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// An Agent says that an entry is another agent, which is shown as a server with the
+// one tool execute_subtask: a tool of the pool, or a model that works with its tools.
+type Agent struct {
+	Description string
+	MaxResult   int // characters
+	MaxDepth    int // agents that call each other
+
+	Tool     tool.ID // that does the work; or
+	Argument string  // of it, which gets the subtask
+
+	Model AgentModel
+	AgentLimits
+	Instructions string
+	Skill        string
+	Mode         tool.Mode
+	Tools        []string // patterns of tools that the model may call
+}
+
+// AgentModel is an endpoint that answers as OpenAI's chat completions do.
+type AgentModel struct {
+	BaseURL   string
+	Name      string
+	Key       tool.Secret
+	MaxTokens int // of one answer; 0 is the endpoint's own bound
+}
+
+// AgentLimits bound one subtask.
+type AgentLimits struct {
+	MaxIters  int // rounds of the model with tools
+	MaxCalls  int // of tools
+	MaxTokens int // of all rounds; 0 is no bound
+}
+
+// agent reads the key of that name.
+func (e *entry) agent(o *object) {
+	n := o.key("agent")
+	if n == nil {
+		return
+	}
+	a := &Agent{MaxResult: 100_000, MaxDepth: 2, Argument: "subtask", AgentLimits: AgentLimits{MaxIters: 3, MaxCalls: 20}}
+	e.server.Care.Agent = a
+	in := newObject(n, o.ex, o.to)
+	in.text("description", &a.Description)
+	in.integer("max_result_chars", 100, 1_000_000, &a.MaxResult)
+	in.integer("max_depth", 1, 8, &a.MaxDepth)
+	e.delegate(in, a)
+	in.text("instructions", &a.Instructions)
+	in.text("skill", &a.Skill)
+	var mode string
+	modes := []string{"normal", "ask_destructive", "read_only"}
+	in.enum("mode", words(modes...), modes, &mode)
+	a.Mode = tool.Mode(mode)
+	in.integer("max_iters", 1, 50, &a.MaxIters)
+	in.integer("max_calls", 1, 1000, &a.MaxCalls)
+	in.integer("max_tokens", 0, 1_000_000_000, &a.AgentLimits.MaxTokens)
+	in.texts("tools", &a.Tools)
+	for _, p := range a.Tools {
+		if !strings.Contains(p, "/") || glob.Check(p) != nil {
+			in.fail(in.at("tools"), fmt.Sprintf("tools: %q is no pattern of tools", clip(p)), `write "server/tool"; * stands for any text`)
+		}
+	}
+	in.refuse()
+	e.checkAgent(in, a)
+}
+
+// delegate reads who does the work.
+func (e *entry) delegate(in *object, a *Agent) {
+	var to string
+	in.text("tool", &to)
+	in.text("argument", &a.Argument)
+	if to != "" {
+		var ok bool
+		if a.Tool.Server, a.Tool.Name, ok = strings.Cut(to, "/"); !ok || a.Tool.Server == "" || a.Tool.Name == "" {
+			in.fail(in.at("tool"), fmt.Sprintf("tool: %q names no tool", clip(to)), `write "server/tool"`)
+		}
+	}
+	n := in.key("model")
+	if n == nil {
+		return
+	}
+	m := newObject(n, in.ex, in.to)
+	m.text("base_url", &a.Model.BaseURL)
+	m.text("name", &a.Model.Name)
+	if at := m.seen["key"]; at != nil {
+		at.Hide()
+	}
+	var key string
+	m.text("key", &key)
+	a.Model.Key = tool.NewSecret(key)
+	m.integer("max_tokens", 0, 10_000_000, &a.Model.MaxTokens)
+	m.refuse()
+	u, err := url.Parse(a.Model.BaseURL)
+	switch {
+	case a.Model.BaseURL == "" || a.Model.Name == "":
+		m.fail(m.n, "model wants base_url and name", "such as {base_url: https://api.openai.com/v1, name: …}")
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil:
+		m.fail(m.at("base_url"), "base_url wants http://host… or https://host…, without user and password", "")
+	}
+}
+
+// checkAgent looks at what goes together.
+func (e *entry) checkAgent(in *object, a *Agent) {
+	byModel, byTool := in.has("model"), in.has("tool")
+	if byModel == byTool {
+		in.fail(in.n, "agent wants one of model and tool", "tool is a tool of the pool that takes the subtask, model an endpoint that works with tools of the pool")
+		return
+	}
+	wrong := []string{"argument"}
+	if byTool {
+		wrong = []string{"instructions", "skill", "mode", "max_iters", "max_calls", "max_tokens", "tools"}
+	}
+	for _, key := range wrong {
+		if in.has(key) {
+			in.fail(in.at(key), key+" means nothing here", "it goes with "+map[bool]string{true: "model", false: "tool"}[byTool])
+		}
+	}
+}
+
+// Allows reports whether the agent's model may call a tool, of those that policy lets
+// its caller see.
+func (a *Agent) Allows(id tool.ID) bool {
+	if len(a.Tools) == 0 {
+		return a.Skill != ""
+	}
+	for _, p := range a.Tools {
+		server, name, _ := strings.Cut(p, "/")
+		if glob.MatchID(tool.ID{Server: server, Name: name}, id) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *Agent) shown() map[string]any {
+	if a == nil {
+		return nil
+	}
+	m := map[string]any{"max_depth": a.MaxDepth, "max_result_chars": a.MaxResult}
+	for key, v := range map[string]string{"description": a.Description, "instructions": a.Instructions, "skill": a.Skill, "mode": string(a.Mode)} {
+		if v != "" {
+			m[key] = v
+		}
+	}
+	if a.Tool.Name != "" {
+		m["tool"], m["argument"] = path.Join(a.Tool.Server, a.Tool.Name), a.Argument
+		return m
+	}
+	m["tools"], m["max_iters"], m["max_calls"], m["max_tokens"] = a.Tools, a.MaxIters, a.MaxCalls, a.AgentLimits.MaxTokens
+	model := map[string]any{"base_url": a.Model.BaseURL, "name": a.Model.Name}
+	if a.Model.Key.Reveal() != "" {
+		model["key"] = a.Model.Key
+	}
+	m["model"] = model
+	return m
+}
