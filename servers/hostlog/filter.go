@@ -61,6 +61,8 @@ type Scope struct {
 	Grep        string `json:"grep,omitempty" jsonschema:"only entries that match this regular expression (RE2), of up to 500 characters, such as (?i)oom|killed"`
 }
 
+const mostMinutes = 525600 // a year
+
 // A query is a scope that was understood.
 type query struct {
 	source     string
@@ -94,7 +96,7 @@ func (s *server) understand(in Scope) (query, error) {
 			return q, err
 		}
 	}
-	q.start = q.end.Add(-time.Duration(clamp(in.LastMinutes, 60, 525600)) * time.Minute)
+	q.start = q.end.Add(-time.Duration(clamp(in.LastMinutes, 60, mostMinutes)) * time.Minute)
 	if in.Start != "" {
 		if q.start, err = s.parseTime("start", in.Start); err != nil {
 			return q, err

@@ -19,13 +19,12 @@ package hostlog
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/typed"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -39,13 +38,14 @@ type Options struct {
 const deadline = 20 * time.Second
 
 type server struct {
-	roots    roots
+	places   *places
 	zone     *time.Location
 	now      func() time.Time
 	deadline time.Duration
 }
 
-// New returns the server. It fails where a path does not exist or a zone is unknown.
+// New returns the server. It fails where a zone is unknown. A path that is not there
+// is looked for again at each call, and its answer names it.
 func New(o Options) (*mcp.Server, error) {
 	s, err := newServer(o)
 	if err != nil {
@@ -55,11 +55,11 @@ func New(o Options) (*mcp.Server, error) {
 }
 
 func newServer(o Options) (*server, error) {
-	roots, err := openRoots(o.Paths)
+	places, err := newPlaces(o.Paths)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("option paths: %w", err)
 	}
-	s := &server{roots: roots, zone: time.Local, now: time.Now, deadline: deadline}
+	s := &server{places: places, zone: time.Local, now: time.Now, deadline: deadline}
 	if o.TimeZone != "" {
 		if s.zone, err = time.LoadLocation(o.TimeZone); err != nil {
 			return nil, fmt.Errorf("option time_zone: %w", err)
@@ -115,34 +115,16 @@ func Meta() map[string]tool.Meta {
 type spec struct {
 	name, title, description string
 	defaults                 map[string]any // of input properties
+	bounds                   map[string][2]int
 }
 
 // add registers a tool whose answer is a text and the same as a value. A call has
 // one deadline, and what waits for a file notices that it was cancelled.
 func add[In, Out any](s *server, srv *mcp.Server, sp spec, answer func(context.Context, In) (string, Out, error)) {
-	schema, err := jsonschema.For[In](nil)
-	if err != nil {
-		panic(err)
-	}
-	for name, value := range sp.defaults {
-		b, err := json.Marshal(value)
-		if err != nil {
-			panic(err)
-		}
-		schema.Properties[name].Default = b
-	}
-	no := false
-	t := &mcp.Tool{
-		Name: sp.name, Description: sp.description, InputSchema: schema,
-		Annotations: &mcp.ToolAnnotations{Title: sp.title, ReadOnlyHint: true, DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &no},
-	}
-	mcp.AddTool(srv, t, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
-		ctx, cancel := context.WithTimeout(ctx, s.deadline)
-		defer cancel()
-		text, out, err := answer(ctx, in)
-		if err != nil {
-			return nil, out, err
-		}
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, out, nil
-	})
+	typed.Add(srv, typed.Spec{Name: sp.name, Title: sp.title, Description: sp.description, Defaults: sp.defaults, Bounds: sp.bounds},
+		func(ctx context.Context, in In) (string, Out, error) {
+			ctx, cancel := context.WithTimeout(ctx, s.deadline)
+			defer cancel()
+			return answer(ctx, in)
+		})
 }

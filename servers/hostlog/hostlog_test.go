@@ -399,7 +399,7 @@ func TestRefusals(t *testing.T) {
 	for _, arguments := range []map[string]any{{"max_count": -5}, {"max_count": 100000, "context": 99}, {"last_minutes": -1}, {"unit": "$(id); --help", "host": "`id`"}} {
 		call[hits](t, cs, "query_host_log", arguments)
 	}
-	for _, o := range []hostlog.Options{{Paths: []string{"/does/not/exist"}}, {TimeZone: "Nowhere/None"}} {
+	for _, o := range []hostlog.Options{{TimeZone: "Nowhere/None"}} {
 		if _, err := hostlog.New(o); err == nil || !strings.Contains(err.Error(), "option ") {
 			t.Errorf("%+v: %v", o, err)
 		}
@@ -495,8 +495,113 @@ func TestNoRight(t *testing.T) {
 		t.Error(text)
 	}
 	_, out := call[hits](t, cs, "query_host_log", nil)
-	if len(out.Notes) != 1 || !strings.Contains(out.Notes[0], "permission denied for the user") || len(out.Entries) != 20 {
+	if len(out.Notes) != 1 || !strings.Contains(out.Notes[0], "permission denied. An operator can give the right with") || len(out.Entries) != 20 {
 		t.Errorf("%+v", out)
+	}
+}
+
+// TestShutJournal has a journal that this user may not read, alone and beside a log that
+// it may read. Root may read everything.
+func TestShutJournal(t *testing.T) {
+	if os.Getuid() <= 0 {
+		t.Skip("root, or a system without users of that kind")
+	}
+	dir := journals(t)
+	for _, name := range []string{"system.journal", "user-1000.journal"} {
+		if err := os.Chmod(filepath.Join(dir, "journal", "fedcba9876543210fedcba9876543210", name), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cs := connect(t, dir)
+	for _, tool := range []string{"query_host_log", "log_statistics", "log_patterns"} {
+		if text := refused(t, cs, tool, nil); !strings.Contains(text, "nothing could be read") || !strings.Contains(text, "setfacl") {
+			t.Error(text)
+		}
+	}
+	if text, _ := call[struct{}](t, cs, "list_log_sources", nil); !strings.Contains(text, "fedcba9876543210fedcba9876543210 | journal |") {
+		t.Error(text)
+	}
+	write(t, dir, "app.log", "2026-03-01 11:59:00 ERROR mine\n", now)
+	text, out := call[hits](t, cs, "query_host_log", nil)
+	if len(out.Entries) != 1 || len(out.Notes) != 1 || !strings.Contains(strings.Split(text, "\n")[2], "Note: not all could be read. ") {
+		t.Errorf("%s %+v", text, out)
+	}
+	if text := refused(t, cs, "query_host_log", map[string]any{"source": "journal"}); !strings.Contains(text, "nothing could be read") {
+		t.Error(text)
+	}
+}
+
+// TestMissingPaths has paths that are not there yet, or no longer: the rest is read,
+// the answers name them, and they are found when they come.
+func TestMissingPaths(t *testing.T) {
+	dir := t.TempDir()
+	later, there := filepath.Join(dir, "later"), filepath.Join(dir, "there")
+	write(t, there, "a.log", "2026-03-01 11:59:00 ERROR one\n", now)
+	cs := connect(t, later)
+	for _, tool := range []string{"query_host_log", "log_statistics", "log_patterns"} {
+		if text := refused(t, cs, tool, nil); !strings.Contains(text, later+": there is no such file") || !strings.Contains(text, "option paths") {
+			t.Error(text)
+		}
+	}
+	cs = connect(t, later, there)
+	for _, tool := range []string{"query_host_log", "log_statistics", "log_patterns", "list_log_sources"} {
+		if text, _ := call[hits](t, cs, tool, nil); !strings.Contains(text, "not there now: "+later) {
+			t.Error(text)
+		}
+	}
+	write(t, later, "b.log", "2026-03-01 11:59:00 ERROR two\n", now)
+	text, out := call[hits](t, cs, "query_host_log", nil)
+	if len(out.Entries) != 2 || strings.Contains(text, "not there") {
+		t.Error(text)
+	}
+	if err := os.RemoveAll(there); err != nil {
+		t.Fatal(err)
+	}
+	if text, out := call[hits](t, cs, "query_host_log", nil); len(out.Entries) != 1 || !strings.Contains(text, "not there now: "+there) {
+		t.Error(text)
+	}
+	if text := refused(t, cs, "query_host_log", map[string]any{"source": "logs/b.log"}); !strings.Contains(text, "There is "+filepath.Join(later, "b.log")) {
+		t.Error(text)
+	}
+}
+
+// TestLevelsOfPatterns has one sentence of several levels.
+func TestLevelsOfPatterns(t *testing.T) {
+	dir := t.TempDir()
+	var b strings.Builder
+	for i := range 100 {
+		level := "INFO"
+		switch {
+		case i%50 == 7:
+			level = "ERROR"
+		case i%10 == 3:
+			level = "WARNING"
+		}
+		fmt.Fprintf(&b, "time=2026-03-01T11:59:00Z level=%s msg=\"request %d took 7 ms of the budget\"\n", strings.ToLower(level), i)
+	}
+	write(t, dir, "a.log", b.String(), now)
+	text, out := call[struct {
+		Patterns []struct {
+			Level, Example string
+			Levels         map[string]int
+		}
+	}](t, connect(t, dir), "log_patterns", nil)
+	want := map[string]int{"error": 2, "warning": 10, "info": 88}
+	if len(out.Patterns) != 1 || cmp.Diff(want, out.Patterns[0].Levels) != "" || !strings.Contains(out.Patterns[0].Example, "7 took") ||
+		!strings.Contains(text, "100 × (2 error, 10 warning, 88 info)") {
+		t.Errorf("%s %+v", text, out)
+	}
+}
+
+// TestNumbersBeyond says which numbers were brought to their bounds.
+func TestNumbersBeyond(t *testing.T) {
+	cs := connect(t, folder(t))
+	res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "query_host_log", Arguments: map[string]any{"last_minutes": 99999999999, "context": -1, "max_count": 1000}})
+	if err != nil || len(res.Content) != 2 {
+		t.Fatalf("%v %+v", err, res)
+	}
+	if note := res.Content[1].(*mcp.TextContent).Text; note != "Note: context was brought from -1 to 0, last_minutes was brought from 99999999999 to 525600, max_count was brought from 1000 to 200.\n" {
+		t.Error(note)
 	}
 }
 

@@ -32,26 +32,6 @@ type root struct {
 // Roots are all that may be read.
 type roots []root
 
-func openRoots(paths []string) (roots, error) {
-	var all roots
-	for _, p := range paths {
-		r, err := openRoot(p)
-		if err != nil {
-			return nil, fmt.Errorf("option paths: %w", err)
-		}
-		all = append(all, r)
-	}
-	if len(paths) > 0 {
-		return all, nil
-	}
-	for _, p := range defaultPaths() {
-		if r, err := openRoot(p); err == nil { // not every machine has each
-			all = append(all, r)
-		}
-	}
-	return all, nil
-}
-
 func defaultPaths() []string {
 	switch runtime.GOOS {
 	case "darwin":
@@ -147,14 +127,30 @@ type file struct {
 	mtime   time.Time
 }
 
-// files returns the files below the roots, those that were written last first, and
-// whether there are more.
-func (rs roots) files(ctx context.Context) (list []file, more bool) {
+// An inventory is what lies below the roots: the files that were written last first.
+type inventory struct {
+	files  []file
+	more   bool // there are more
+	closed []closed
+}
+
+// A closed file or directory is one that this user may not read.
+type closed struct {
+	path string
+	err  error
+}
+
+// files returns the files below the roots.
+func (rs roots) files(ctx context.Context) inventory {
+	var list []file
+	var shut []closed
+	more := false
 	seen := 0
 	known := map[string]bool{}
 	for _, r := range rs {
 		dir, err := os.OpenRoot(r.dir)
 		if err != nil {
+			shut = append(shut, closed{r.dir, err})
 			continue
 		}
 		_ = fs.WalkDir(dir.FS(), ".", func(name string, d fs.DirEntry, err error) error {
@@ -165,7 +161,10 @@ func (rs roots) files(ctx context.Context) (list []file, more bool) {
 				more = true
 				return fs.SkipAll
 			case err != nil:
-				return nil // list_log_sources says what cannot be read
+				if errors.Is(err, fs.ErrPermission) && len(shut) < 20 {
+					shut = append(shut, closed{path, err})
+				}
+				return nil
 			case d.IsDir() && (strings.Count(name, "/") >= maxDepth || r.only != "" && name != "."):
 				return fs.SkipDir
 			case !d.Type().IsRegular() || r.only != "" && name != r.only || known[path]:
@@ -180,7 +179,7 @@ func (rs roots) files(ctx context.Context) (list []file, more bool) {
 		dir.Close()
 	}
 	slices.SortStableFunc(list, func(a, b file) int { return b.mtime.Compare(a.mtime) })
-	return list, more
+	return inventory{list, more, shut}
 }
 
 func newFile(path string, info fs.FileInfo) file {
@@ -215,23 +214,24 @@ const (
 
 // choose returns the files that a source names. Without a name it is the journal
 // where there is one, else everything.
-func (rs roots) choose(ctx context.Context, source string) (list []file, name string, more bool, err error) {
+func (rs roots) choose(ctx context.Context, source string) (list []file, name string, in inventory, err error) {
 	if len(source) > 4096 || strings.ContainsRune(source, 0) {
-		return nil, "", false, errors.New("source is no name of a source. Call list_log_sources for what there is")
+		return nil, "", in, errors.New("source is no name of a source. Call list_log_sources for what there is")
 	}
-	all, more := rs.files(ctx)
-	journals := slices.DeleteFunc(slices.Clone(all), func(f file) bool { return !f.journal })
+	in = rs.files(ctx)
+	journals := slices.DeleteFunc(slices.Clone(in.files), func(f file) bool { return !f.journal })
 	switch source = strings.TrimSpace(source); {
 	case source == sourceAll || source == "" && len(journals) == 0:
-		return all, sourceAll, more, nil
+		return in.files, sourceAll, in, nil
 	case source == "" || source == sourceJournal:
 		if len(journals) == 0 {
-			return nil, "", false, errors.New(`there are no journal files in the directories that may be read. Use source "all", or call list_log_sources for what there is`)
+			return nil, "", in, errors.New(`there are no journal files in the directories that may be read. Use source "all", or call list_log_sources for what there is`)
 		}
-		return journals, sourceJournal, more, nil
+		return journals, sourceJournal, in, nil
 	}
-	list, err = rs.named(all, source)
-	return list, source, false, err
+	list, err = rs.named(in.files, source)
+	in.more, in.closed = false, nil
+	return list, source, in, err
 }
 
 // named returns the files that a path means: a log with its rotated files, one file,
@@ -278,7 +278,22 @@ func (rs roots) named(all []file, source string) ([]file, error) {
 		return nil, fmt.Errorf("%s is outside of the directories that this server may read (%s). Call list_log_sources for what there is; an operator opens others with the option paths of the server hostlog",
 			plain(source, 200), plain(rs.where(), 400))
 	}
-	return nil, fmt.Errorf("there is no log %s. Call list_log_sources for what there is", plain(source, 200))
+	return nil, fmt.Errorf("there is no log %s. %sCall list_log_sources for what there is", plain(source, 200), near(all, source))
+}
+
+// near offers up to three logs whose path ends like a source that is none.
+func near(all []file, source string) string {
+	var found []string
+	end := string(filepath.Separator) + filepath.Base(filepath.Clean(source))
+	for _, f := range all {
+		if strings.HasSuffix(f.base, end) && !slices.Contains(found, f.base) && len(found) < 3 {
+			found = append(found, f.base)
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return "There is " + plain(strings.Join(found, ", "), 600) + ". "
 }
 
 // where names the roots.

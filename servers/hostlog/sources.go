@@ -63,14 +63,15 @@ func (s *server) sources(ctx context.Context, in sourcesInput) (string, sourcesO
 		return "", sourcesOutput{}, errors.New("contains is longer than 500 characters")
 	}
 	out := sourcesOutput{Sources: []sourceValue{}, Paths: []string{}, Notes: []string{}}
-	for _, r := range s.roots {
+	rs, missing := s.places.look()
+	for _, r := range rs {
 		out.Paths = append(out.Paths, filepath.Join(r.dir, r.only))
 	}
-	l := &lister{s}
-	files, more := s.roots.files(ctx)
+	l := &lister{s, rs}
+	there := rs.files(ctx)
 	var names []string
 	groups := map[string][]file{}
-	for _, f := range files {
+	for _, f := range there.files {
 		name := f.base
 		if f.journal {
 			name = filepath.Dir(f.path)
@@ -96,16 +97,19 @@ func (s *server) sources(ctx context.Context, in sourcesInput) (string, sourcesO
 		}
 	}
 	out.Sources = append(out.Sources, l.closed(ctx)...)
-	if more {
+	if there.more {
 		out.Notes = append(out.Notes, "there are more files than are looked into")
 	}
-	if len(out.Paths) == 0 {
+	if len(missing) > 0 {
+		out.Notes = append(out.Notes, absent(missing)+". They are looked for again at each call")
+	}
+	if len(out.Paths) == 0 && len(missing) == 0 {
 		out.Notes = append(out.Notes, "there are no logs in the usual places of this system; an operator names others with the option paths of the server hostlog")
 	}
-	return s.sourcesText(&out), out, ended(ctx)
+	return sourcesText(&out, rs), out, ended(ctx)
 }
 
-func (s *server) sourcesText(out *sourcesOutput) string {
+func sourcesText(out *sourcesOutput, rs roots) string {
 	var b strings.Builder
 	b.WriteString("## Log sources\n\n| source | kind | files | size | first | last | |\n| --- | --- | --- | --- | --- | --- | --- |\n")
 	left := sourcesChars - 700 - runes(strings.Join(out.Paths, ", "))
@@ -124,17 +128,23 @@ func (s *server) sourcesText(out *sourcesOutput) string {
 		}
 		b.WriteString(row)
 	}
-	fmt.Fprintf(&b, "\nMay be read: %s\n", cut(plain(s.roots.where(), 2000), 600))
+	fmt.Fprintf(&b, "\nMay be read: %s\n", cut(plain(rs.where(), 2000), 600))
 	b.WriteString(notes(out.Notes))
 	return cut(b.String(), sourcesChars)
 }
 
 // A lister looks into the files of sources.
-type lister struct{ s *server }
+type lister struct {
+	s     *server
+	roots roots
+}
 
 // describe looks into the files of one source.
 func (l *lister) describe(name string, files []file) (sourceValue, bool) {
 	v := sourceValue{Source: plain(name, 300), Kind: "text", Files: len(files)}
+	if files[0].journal {
+		v.Kind = "journal"
+	}
 	var first, last time.Time
 	units := map[string]bool{}
 	isLog := false
@@ -142,7 +152,7 @@ func (l *lister) describe(name string, files []file) (sourceValue, bool) {
 		v.Bytes += f.size
 		a, b, ok, err := l.span(f, &v, units)
 		if err != nil {
-			v.Problem = l.remedy(f.path, err)
+			v.Problem = remedy(f.path, err)
 			continue
 		}
 		if !ok {
@@ -170,7 +180,7 @@ func (l *lister) describe(name string, files []file) (sourceValue, bool) {
 // span returns the times of the first and the last entry of a file. It reports false
 // where the file is no log.
 func (l *lister) span(f file, v *sourceValue, units map[string]bool) (first, last time.Time, ok bool, err error) {
-	opened, info, err := l.s.roots.open(f.path)
+	opened, info, err := l.roots.open(f.path)
 	if err != nil {
 		return first, last, false, err
 	}
@@ -211,7 +221,7 @@ func (l *lister) span(f file, v *sourceValue, units map[string]bool) (first, las
 
 // remedy says why a file cannot be read and, where it is a matter of rights, how to
 // give them.
-func (l *lister) remedy(path string, err error) string {
+func remedy(path string, err error) string {
 	if !errors.Is(err, fs.ErrPermission) {
 		return reason(err)
 	}
@@ -226,7 +236,7 @@ func (l *lister) remedy(path string, err error) string {
 
 // closed returns the directories that cannot be listed.
 func (l *lister) closed(ctx context.Context) (list []sourceValue) {
-	for _, r := range l.s.roots {
+	for _, r := range l.roots {
 		if r.only != "" {
 			continue
 		}
@@ -236,7 +246,7 @@ func (l *lister) closed(ctx context.Context) (list []sourceValue) {
 				return fs.SkipAll
 			}
 			if err != nil && d != nil && d.IsDir() {
-				list = append(list, sourceValue{Source: plain(path, 300), Kind: "directory", Problem: l.remedy(path, err)})
+				list = append(list, sourceValue{Source: plain(path, 300), Kind: "directory", Problem: remedy(path, err)})
 			}
 			return nil
 		})

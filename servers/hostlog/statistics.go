@@ -51,6 +51,7 @@ func (s *server) addStatistics(srv *mcp.Server) {
 		description: "Counts the entries of this machine's logs by level, by unit or program, and over time (stretches of minutes, hours or days, as fits), " +
 			"each with the number of errors. Answers when trouble began and who makes the noise. Takes the filters of query_host_log.",
 		defaults: map[string]any{"last_minutes": 60},
+		bounds:   map[string][2]int{"last_minutes": {1, mostMinutes}},
 	}, s.statistics)
 }
 
@@ -124,7 +125,7 @@ func (s *server) statistics(ctx context.Context, in statisticsInput) (string, st
 	}
 	out := statisticsOutput{
 		Source: plain(name, 200), Start: s.stamp(q.start), End: s.stamp(q.end), Total: c.total, Levels: map[string]int{},
-		Units: []nameCount{}, Slots: []slotCount{}, Step: duration(c.step), Notes: append([]string{}, w.notes...),
+		Units: []nameCount{}, Slots: []slotCount{}, Step: duration(c.step), Notes: w.said(),
 	}
 	for level, n := range c.levels {
 		if n > 0 {
@@ -152,10 +153,10 @@ func (s *server) statistics(ctx context.Context, in statisticsInput) (string, st
 
 func (s *server) statisticsText(q query, w *walk, out statisticsOutput) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## Statistics of %s, %s\n\n%d entries match.\n", out.Source, s.between(q), out.Total)
+	fmt.Fprintf(&b, "## Statistics of %s, %s\n%s\n%d entries match.\n", out.Source, s.between(q), notes(w.lead), out.Total)
 	if out.Total == 0 {
 		fmt.Fprintf(&b, "\nNothing matches in %d entries of %d files.%s\n", w.entries, w.files, s.hint(q, w))
-		b.WriteString(notes(out.Notes))
+		b.WriteString(notes(out.Notes[len(w.lead):]))
 		return b.String()
 	}
 	b.WriteString("\n| level | entries |\n| --- | --- |\n")
@@ -176,7 +177,7 @@ func (s *server) statisticsText(q query, w *walk, out statisticsOutput) string {
 	for _, n := range out.Slots {
 		fmt.Fprintf(&b, "| %s | %d | %d | %s |\n", n.Start[:19], n.Count, n.Errors, strings.Repeat("█", (n.Count*20+most-1)/most))
 	}
-	b.WriteString(notes(out.Notes))
+	b.WriteString(notes(out.Notes[len(w.lead):]))
 	return cut(b.String(), statisticsChars)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,6 +35,7 @@ type visitor func(e *entry, newest bool) bool
 // A walk goes through the files that a query is about.
 type walk struct {
 	s       *server
+	roots   roots
 	q       query
 	visit   visitor
 	all     bool // the visitor wants entries that do not match too
@@ -42,6 +44,8 @@ type walk struct {
 	files   int    // that were read
 	entries int    // that were looked at
 	notes   []string
+	lead    []string // what could not be read for want of a right, or is not there
+	denied  []closed
 	dropped int  // notes that found no place
 	skipped bool // there was something in the time asked for that the floor is above
 }
@@ -59,10 +63,44 @@ func (w *walk) run(ctx context.Context) (name string, err error) {
 	if w.q.source == sourceUnified {
 		return sourceUnified, w.unified(ctx)
 	}
-	list, name, more, err := w.s.roots.choose(ctx, w.q.source)
+	var missing []string
+	w.roots, missing = w.s.places.look()
+	if len(w.roots) == 0 && len(missing) > 0 {
+		return "", errors.New("there is nothing to read: " + absent(missing) + ". The operator looks at the option paths of the server hostlog")
+	}
+	list, name, in, err := w.roots.choose(ctx, w.q.source)
 	if err != nil {
+		if len(missing) > 0 {
+			err = fmt.Errorf("%w. And %s", err, absent(missing))
+		}
 		return "", err
 	}
+	w.denied = in.closed
+	w.readAll(ctx, list, in.more)
+	if name == sourceJournal && w.q.source == "" && w.files == 0 && len(w.denied) > 0 {
+		name = sourceAll // the journal is not for this user, other logs may be
+		w.readAll(ctx, slices.DeleteFunc(in.files, func(f file) bool { return f.journal }), false)
+	}
+	if w.dropped > 0 {
+		w.notes = append(w.notes, fmt.Sprintf("%d more files could not be read whole", w.dropped))
+	}
+	if len(w.denied) > 0 && w.files == 0 && ctx.Err() == nil {
+		return "", errors.New("nothing could be read. " + shut(w.denied))
+	}
+	if len(w.denied) > 0 {
+		w.lead = append(w.lead, "not all could be read. "+shut(w.denied))
+	}
+	if len(missing) > 0 {
+		w.lead = append(w.lead, absent(missing))
+	}
+	return name, ended(ctx)
+}
+
+// said returns all notes of a walk, those that stand at the head of a text first.
+func (w *walk) said() []string { return append(append([]string{}, w.lead...), w.notes...) }
+
+// readAll reads files, as far as time allows.
+func (w *walk) readAll(ctx context.Context, list []file, more bool) {
 	switch {
 	case ctx.Err() != nil:
 		w.note("the time for one call was over while looking for files. Name one as source")
@@ -81,14 +119,75 @@ func (w *walk) run(ctx context.Context) (name string, err error) {
 			w.skipped = w.skipped || !f.mtime.Before(w.q.start)
 			continue // nothing in it is newer than its last change
 		}
-		if err := w.file(ctx, f); err != nil {
+		switch err := w.file(ctx, f); {
+		case errors.Is(err, fs.ErrPermission):
+			w.denied = append(w.denied, closed{f.path, err})
+		case err != nil:
 			w.note("%s: %s", plain(f.path, 200), reason(err))
 		}
 	}
-	if w.dropped > 0 {
-		w.notes = append(w.notes, fmt.Sprintf("%d more files could not be read whole", w.dropped))
+}
+
+// shut names what may not be read, and how to give the right.
+func shut(list []closed) string {
+	const most = 3
+	var said []string
+	last := ""
+	for i, c := range list {
+		if len(said) == most {
+			said = append(said, fmt.Sprintf("And %d more, which list_log_sources names", len(list)-i))
+			break
+		}
+		if how := remedy(c.path, c.err); how != last { // the files of a directory have the same
+			said, last = append(said, plain(c.path, 200)+": "+how), how
+		}
 	}
-	return name, ended(ctx)
+	return strings.Join(said, ". ")
+}
+
+// said returns all notes of a walk, those that stand at the head of a text first.
+func (w *walk) said() []string { return append(append([]string{}, w.lead...), w.notes...) }
+
+// readAll reads files, as far as time allows.
+func (w *walk) readAll(ctx context.Context, list []file, more bool) {
+	switch {
+	case ctx.Err() != nil:
+		w.note("the time for one call was over while looking for files. Name one as source")
+	case more:
+		w.note("there are more log files than are looked into; name one as source")
+	}
+	for _, f := range list {
+		if ctx.Err() != nil {
+			w.note("the time for one call was over before %s and what is older was read. Ask about a shorter time, or one source", plain(f.path, 200))
+			break
+		}
+		if w.fresh != nil {
+			w.fresh()
+		}
+		if f.mtime.Before(w.from()) {
+			w.skipped = w.skipped || !f.mtime.Before(w.q.start)
+			continue // nothing in it is newer than its last change
+		}
+		switch err := w.file(ctx, f); {
+		case errors.Is(err, fs.ErrPermission):
+			w.denied = append(w.denied, closed{f.path, err})
+		case err != nil:
+			w.note("%s: %s", plain(f.path, 200), reason(err))
+		}
+	}
+}
+
+// shut names what may not be read, and how to give the right.
+func shut(list []closed) string {
+	const most = 3
+	var said []string
+	for _, c := range list[:min(len(list), most)] {
+		said = append(said, plain(c.path, 200)+": "+remedy(c.path, c.err))
+	}
+	if n := len(list) - most; n > 0 {
+		said = append(said, fmt.Sprintf("and %d more, which list_log_sources names", n))
+	}
+	return strings.Join(said, ". ")
 }
 
 // from returns the time before which nothing is wanted any more.
@@ -102,7 +201,7 @@ func (w *walk) from() time.Time {
 }
 
 func (w *walk) file(ctx context.Context, f file) error {
-	opened, info, err := w.s.roots.open(f.path)
+	opened, info, err := w.roots.open(f.path)
 	if err != nil {
 		return err
 	}

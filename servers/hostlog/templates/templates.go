@@ -33,7 +33,8 @@ type Template struct {
 	Count       int
 	First, Last time.Time // of the lines that have a time
 	Level       int       // the most severe one, 0 to 7; 8 if none is known
-	Example     string    // the first line that was added
+	Levels      [9]int    // lines of each level
+	Example     string    // the first line of the most severe level
 
 	words []string
 }
@@ -75,7 +76,10 @@ func (m *Miner) Add(program, line string, level int, at time.Time) {
 		m.count++
 	}
 	t.Count++
-	t.Level = min(t.Level, level)
+	t.Levels[level]++
+	if level < t.Level {
+		t.Level, t.Example = level, strings.Clone(line)
+	}
 	if !at.IsZero() {
 		if t.First.IsZero() || at.Before(t.First) {
 			t.First = at
