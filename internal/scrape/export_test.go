@@ -11,3 +11,6 @@ func NewOutlet(ctx context.Context, c *Chain) (address, agent string, end func()
 	}
 	return o.addr(), o.agent(), o.close, nil
 }
+
+// Readable returns the part of a page that is to be read, or nil.
+func Readable(page []byte, kind string) []byte { return readable(page, kind) }

@@ -108,6 +108,11 @@ func (e blocked) matches(text string) bool {
 	}
 	rest, _, _ = strings.Cut(rest, "?")
 	rest, _, _ = strings.Cut(rest, "#")
-	first, _, _ := strings.Cut(strings.TrimPrefix(path.Clean("/"+rest), "/"), "/")
-	return first == e.segment
+	// As it stands, and as those read it who resolve dots and slashes first.
+	for _, p := range []string{strings.TrimLeft(rest, "/"), strings.TrimPrefix(path.Clean("/"+rest), "/")} {
+		if first, _, _ := strings.Cut(p, "/"); first == e.segment {
+			return true
+		}
+	}
+	return false
 }
