@@ -145,51 +145,6 @@ func shut(list []closed) string {
 	return strings.Join(said, ". ")
 }
 
-// said returns all notes of a walk, those that stand at the head of a text first.
-func (w *walk) said() []string { return append(append([]string{}, w.lead...), w.notes...) }
-
-// readAll reads files, as far as time allows.
-func (w *walk) readAll(ctx context.Context, list []file, more bool) {
-	switch {
-	case ctx.Err() != nil:
-		w.note("the time for one call was over while looking for files. Name one as source")
-	case more:
-		w.note("there are more log files than are looked into; name one as source")
-	}
-	for _, f := range list {
-		if ctx.Err() != nil {
-			w.note("the time for one call was over before %s and what is older was read. Ask about a shorter time, or one source", plain(f.path, 200))
-			break
-		}
-		if w.fresh != nil {
-			w.fresh()
-		}
-		if f.mtime.Before(w.from()) {
-			w.skipped = w.skipped || !f.mtime.Before(w.q.start)
-			continue // nothing in it is newer than its last change
-		}
-		switch err := w.file(ctx, f); {
-		case errors.Is(err, fs.ErrPermission):
-			w.denied = append(w.denied, closed{f.path, err})
-		case err != nil:
-			w.note("%s: %s", plain(f.path, 200), reason(err))
-		}
-	}
-}
-
-// shut names what may not be read, and how to give the right.
-func shut(list []closed) string {
-	const most = 3
-	var said []string
-	for _, c := range list[:min(len(list), most)] {
-		said = append(said, plain(c.path, 200)+": "+remedy(c.path, c.err))
-	}
-	if n := len(list) - most; n > 0 {
-		said = append(said, fmt.Sprintf("and %d more, which list_log_sources names", n))
-	}
-	return strings.Join(said, ". ")
-}
-
 // from returns the time before which nothing is wanted any more.
 func (w *walk) from() time.Time {
 	if w.floor != nil {
