@@ -54,8 +54,14 @@ func (c *Chain) read(ctx context.Context, at string, h http.Header, body []byte,
 	kind := h.Get("Content-Type")
 	src := document.Source{Name: fileName(at, h), MIME: kind, URL: at}
 	page := false
+	var extra found // what a page leads to besides
 	if t, _, _ := mime.ParseMediaType(kind); t == "text/html" || t == "application/xhtml+xml" || t == "" && bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) {
 		page = true
+		film, ok := c.video(ctx, at, body)
+		if ok && film.document {
+			return film, nil
+		}
+		extra = film
 		if main := readable(body, kind); main != nil {
 			body, src.MIME = main, "text/html; charset=utf-8"
 		}
@@ -65,7 +71,10 @@ func (c *Chain) read(ctx context.Context, at string, h http.Header, body []byte,
 	if err != nil {
 		return found{}, &missed{reason: err.Error(), err: err}
 	}
-	f := found{title: doc.Title, text: doc.Markdown, final: at, notes: doc.Notes, document: !page && doc.Format != "html"}
+	f := found{title: doc.Title, text: doc.Markdown, final: at, notes: append(doc.Notes, extra.notes...), document: !page && doc.Format != "html"}
+	if extra.text != "" {
+		f.text += "\n\n" + extra.text
+	}
 	if doc.Cut {
 		f.notes = append(f.notes, "the document is longer than was converted")
 	}

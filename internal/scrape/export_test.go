@@ -14,3 +14,12 @@ func NewOutlet(ctx context.Context, c *Chain) (address, agent string, end func()
 
 // Readable returns the part of a page that is to be read, or nil.
 func Readable(page []byte, kind string) []byte { return readable(page, kind) }
+
+// Captions returns the lines of captions.
+func Captions(s string) []string {
+	var out []string
+	for _, c := range parseVTT(s) {
+		out = append(out, clock(c.at)+" "+c.text)
+	}
+	return out
+}
