@@ -9,29 +9,29 @@ import (
 	"github.com/tenon-mcp/tenon/tool"
 )
 
-// browser returns how the Playwright server of an entry is started, and what is
+// playwright returns how the Playwright server of an entry is started, and what is
 // declared of its tools. Which browser it
 // takes is found out when the pool is made, and not while the configuration is read:
 // that is the same on every machine.
-func (k maker) browser(s *config.Server) (*proc.Command, map[string]tool.Meta, error) {
+func playwright(env []string, s *config.Server) (*proc.Command, map[string]tool.Meta, error) {
 	b := s.Care.Browser
 	c, err := browser.Options{
 		Executable: b.Executable, Headless: b.Headless, Sandbox: b.Sandbox, Output: b.Output,
-	}.Command(func(name string) string { return variable(k.o.Env, name) })
+	}.Command(func(name string) string { return variable(env, name) })
 	if err != nil {
 		return nil, nil, noBrowser(err)
 	}
 	if s.Command != "" { // the server is installed already
 		c.Path, c.Args = s.Command, c.Args[2:]
 	}
-	env := reveal(s.Env)
+	own := reveal(s.Env)
 	for name, value := range c.Env {
-		if own := env[name]; own != "" && name == "NODE_OPTIONS" {
-			value = own + " " + value
+		if own[name] != "" && name == "NODE_OPTIONS" {
+			value = own[name] + " " + value
 		}
-		env[name] = value
+		own[name] = value
 	}
-	cmd := &proc.Command{Path: c.Path, Args: append(c.Args, s.Args...), Dir: s.Cwd, Env: proc.Environ(k.o.Env, env)}
+	cmd := &proc.Command{Path: c.Path, Args: append(c.Args, s.Args...), Dir: s.Cwd, Env: proc.Environ(env, own)}
 	return cmd, browser.Meta(), nil
 }
 

@@ -151,7 +151,7 @@ func (k maker) server(s *config.Server, m *member) (*upstream.Server, error) {
 		}
 	case s.Care.Browser != nil:
 		var err error
-		if o.Command, m.meta, err = k.browser(s); err != nil {
+		if o.Command, m.meta, err = playwright(k.o.Env, s); err != nil {
 			return nil, err
 		}
 	case s.Command != "":

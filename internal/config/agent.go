@@ -43,8 +43,8 @@ type AgentLimits struct {
 	MaxTokens int // of all rounds; 0 is no bound
 }
 
-// agent reads the key of that name.
-func (e *entry) agent(o *object) {
+// readAgent reads the key agent.
+func readAgent(e *entry, o *object) {
 	n := o.key("agent")
 	if n == nil {
 		return
@@ -55,7 +55,7 @@ func (e *entry) agent(o *object) {
 	in.text("description", &a.Description)
 	in.integer("max_result_chars", 100, 1_000_000, &a.MaxResult)
 	in.integer("max_depth", 1, 8, &a.MaxDepth)
-	e.delegate(in, a)
+	readDelegate(in, a)
 	in.text("instructions", &a.Instructions)
 	in.text("skill", &a.Skill)
 	var mode string
@@ -72,11 +72,11 @@ func (e *entry) agent(o *object) {
 		}
 	}
 	in.refuse()
-	e.checkAgent(in, a)
+	checkAgent(in, a)
 }
 
-// delegate reads who does the work.
-func (e *entry) delegate(in *object, a *Agent) {
+// readDelegate reads who does the work.
+func readDelegate(in *object, a *Agent) {
 	var to string
 	in.text("tool", &to)
 	in.text("argument", &a.Argument)
@@ -111,7 +111,7 @@ func (e *entry) delegate(in *object, a *Agent) {
 }
 
 // checkAgent looks at what goes together.
-func (e *entry) checkAgent(in *object, a *Agent) {
+func checkAgent(in *object, a *Agent) {
 	byModel, byTool := in.has("model"), in.has("tool")
 	if byModel == byTool {
 		in.fail(in.n, "agent wants one of model and tool", "tool is a tool of the pool that takes the subtask, model an endpoint that works with tools of the pool")

@@ -17,9 +17,9 @@ type Browser struct {
 	RunCode    bool   // offer the tool that runs code outside of the browser
 }
 
-// browser reads the key browser, whose entry has other defaults: each session has a
+// readBrowser reads the key browser, whose entry has other defaults: each session has a
 // server of its own.
-func (e *entry) browser(o *object) {
+func readBrowser(e *entry, o *object) {
 	n := o.key("browser")
 	if o.seen["browser"] == nil {
 		return

@@ -70,8 +70,8 @@ func (e *entry) what(o *object) {
 	o.text("bundled", &e.server.Bundled)
 	o.text("command", &e.server.Command)
 	e.options(o)
-	e.browser(o)
-	e.agent(o)
+	readBrowser(e, o)
+	readAgent(e, o)
 	o.boolean("in_process", &e.server.InProcess)
 	var transport string
 	o.enum("transport", transports, []string{"auto", "stdio", "streamable-http", "sse"}, &transport)
