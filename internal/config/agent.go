@@ -72,7 +72,7 @@ func readAgent(e *entry, o *object) {
 		}
 	}
 	in.refuse()
-	checkAgent(in, a)
+	checkAgent(in)
 }
 
 // readDelegate reads who does the work.
@@ -111,7 +111,7 @@ func readDelegate(in *object, a *Agent) {
 }
 
 // checkAgent looks at what goes together.
-func checkAgent(in *object, a *Agent) {
+func checkAgent(in *object) {
 	byModel, byTool := in.has("model"), in.has("tool")
 	if byModel == byTool {
 		in.fail(in.n, "agent wants one of model and tool", "tool is a tool of the pool that takes the subtask, model an endpoint that works with tools of the pool")

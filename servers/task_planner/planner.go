@@ -128,10 +128,9 @@ type listInput struct {
 }
 
 func (s *server) addAdd(srv *mcp.Server) {
-	def := definition[addInput]("add_todo", "Add todos",
+	def, in := definition[addInput]("add_todo", "Add todos",
 		"Adds todos to the plan of the current task, and shows the plan. Use it to split a task of several steps into steps, before the first of them is done.", false)
-	list := def.InputSchema.(*jsonschema.Schema).Properties["titles"]
-	list.Type, list.Types = "array", nil
+	in.Properties["titles"].Type, in.Properties["titles"].Types = "array", nil
 	mcp.AddTool(srv, def, func(ctx context.Context, req *mcp.CallToolRequest, in addInput) (*mcp.CallToolResult, plan, error) {
 		titles, err := cleanTitles(in.Titles)
 		if err != nil {
@@ -154,10 +153,10 @@ func (s *server) addAdd(srv *mcp.Server) {
 }
 
 func (s *server) addList(srv *mcp.Server) {
-	def := definition[listInput]("list_todos", "List todos",
+	def, schema := definition[listInput]("list_todos", "List todos",
 		"Shows the plan of the current task: its todos with their ids, and which of them are done.", false)
 	def.Annotations.ReadOnlyHint, def.Annotations.IdempotentHint = true, true
-	p := def.InputSchema.(*jsonschema.Schema).Properties
+	p := schema.Properties
 	p["status"].Default, p["status"].Enum = json.RawMessage(`"all"`), []any{"all", "pending", "completed"}
 	p["offset"].Default = json.RawMessage(`0`)
 	mcp.AddTool(srv, def, func(ctx context.Context, req *mcp.CallToolRequest, in listInput) (*mcp.CallToolResult, plan, error) {
@@ -195,9 +194,8 @@ func (s *server) addDelete(srv *mcp.Server) {
 }
 
 func (s *server) addByID(srv *mcp.Server, name, title, description, verb string, apply func([]todo, map[string]bool) []todo) {
-	def := definition[idsInput](name, title, description, name == "complete_todo")
-	list := def.InputSchema.(*jsonschema.Schema).Properties["todo_ids"]
-	list.Type, list.Types = "array", nil
+	def, in := definition[idsInput](name, title, description, name == "complete_todo")
+	in.Properties["todo_ids"].Type, in.Properties["todo_ids"].Types = "array", nil
 	mcp.AddTool(srv, def, func(ctx context.Context, req *mcp.CallToolRequest, in idsInput) (*mcp.CallToolResult, plan, error) {
 		if len(in.TodoIDs) == 0 || len(in.TodoIDs) > maxTodos {
 			return nil, plan{}, fmt.Errorf("todo_ids must name 1 to %d todos; list_todos shows their ids", maxTodos)
@@ -218,9 +216,9 @@ func (s *server) addByID(srv *mcp.Server, name, title, description, verb string,
 	})
 }
 
-// definition is what all tools here have in common. It panics where In has no
+// definition is what all tools here have in common, with the schema of In in it. It panics where In has no
 // schema, as mcp.AddTool does on a bad tool.
-func definition[In any](name, title, description string, idempotent bool) *mcp.Tool {
+func definition[In any](name, title, description string, idempotent bool) (*mcp.Tool, *jsonschema.Schema) {
 	schema, err := jsonschema.For[In](nil)
 	if err != nil {
 		panic(err)
@@ -229,7 +227,7 @@ func definition[In any](name, title, description string, idempotent bool) *mcp.T
 	return &mcp.Tool{
 		Name: name, Description: description, InputSchema: schema,
 		Annotations: &mcp.ToolAnnotations{Title: title, DestructiveHint: &no, IdempotentHint: idempotent, OpenWorldHint: &no},
-	}
+	}, schema
 }
 
 // taskOf returns the task that a call is for.
