@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/answer"
+	"github.com/tenon-mcp/tenon/internal/cmdmask"
 )
 
 // Bounds on the answers.
@@ -54,7 +54,7 @@ type alertsOutput struct {
 func (s *server) addAlerts(srv *mcp.Server) {
 	add(s, srv, spec{
 		Name: "prom_active_alerts", Title: "Active alerts",
-		Description: "Returns the alerts that Prometheus holds for active, at most 50: firing ones first, then pending ones, which have not fired yet, with severity, service, since when, value and summary. Answers what is wrong now. Silences of an Alertmanager are not known here.",
+		Description: "Returns the alerts that Prometheus holds for active, at most 50: firing ones first, then pending ones, which have not fired yet, with severity, service, since when, value and summary, obvious secrets masked. Answers what is wrong now. Silences of an Alertmanager are not known here.",
 		Defaults:    map[string]any{"state": "all"},
 		Choices:     map[string][]any{"state": {"all", "firing", "pending"}},
 	}, s.alerts)
@@ -106,12 +106,12 @@ func (s *server) alerts(ctx context.Context, in alertsInput) (reply, alertsOutpu
 		a := list[i]
 		when := fmt.Sprintf("%s (%s)", stamp(a.ActiveAt), since(now.Sub(a.ActiveAt)))
 		return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |", answer.Cell(a.State, 20), answer.Cell(a.Labels["alertname"], 80), answer.Cell(a.Labels["severity"], 20),
-			answer.Cell(a.Labels.first("service", "job", "instance"), 60), when, answer.Cell(a.Value, 30), answer.Cell(a.Annotations.first("summary", "description", "message"), 120))
+			answer.Cell(a.Labels.first("service", "job", "instance"), 60), when, answer.Cell(plainNumber(a.Value), 30), answer.Cell(cmdmask.Text(answer.Cut(a.Annotations.first("summary", "description", "message"), 1000)), 120))
 	})
 	for _, a := range list[:shown] {
 		out.Alerts = append(out.Alerts, alertRow{
 			answer.Line(a.State, 20), answer.Line(a.Labels["alertname"], 200), answer.Line(a.Labels["severity"], 60),
-			answer.Line(a.Labels.first("service", "job", "instance"), 200), stamp(a.ActiveAt), answer.Line(a.Value, 60), a.Labels.bounded(), a.Annotations.bounded(),
+			answer.Line(a.Labels.first("service", "job", "instance"), 200), stamp(a.ActiveAt), answer.Line(plainNumber(a.Value), 60), a.Labels.masked(), a.Annotations.masked(),
 		})
 	}
 	if rest := len(list) - shown; rest > 0 {
@@ -135,7 +135,7 @@ func rank(state string) int {
 
 type rulesInput struct {
 	Type   string `json:"type,omitempty" jsonschema:"which rules: alert, record or all"`
-	Filter string `json:"filter,omitempty" jsonschema:"only rules whose name, group or expression holds this text, in any case"`
+	Filter string `json:"filter,omitempty" jsonschema:"only rules whose name, group and expression hold these words, in any order and case"`
 }
 
 // A rule is one of the API.
@@ -184,12 +184,11 @@ func (s *server) rules(ctx context.Context, in rulesInput) (reply, rulesOutput, 
 	if err != nil {
 		return reply{}, rulesOutput{}, err
 	}
-	want := strings.ToLower(in.Filter)
 	var list []rule
 	for _, g := range data.Groups {
 		for _, r := range g.Rules {
 			r.group = g.Name
-			if strings.Contains(strings.ToLower(r.Name+"\n"+g.Name+"\n"+r.Query), want) {
+			if holdsWords(r.Name+"\n"+g.Name+"\n"+r.Query, in.Filter) {
 				list = append(list, r)
 			}
 		}

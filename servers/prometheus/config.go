@@ -18,7 +18,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-var errNotConfigured = errors.New("no Prometheus is configured. The operator sets the option url of this server, or PROMETHEUS_URL in its environment, " +
+var errNotConfigured = errors.New("no Prometheus is configured. The operator sets the option url of this server, or PROMETHEUS_URL in env: of its entry (or in the environment of tenon server prometheus), " +
 	"such as http://127.0.0.1:9090 (and a login where it wants one: username and password, token, client_cert). " +
 	"Until then use the tools that look at the machine itself, such as get_local_system_overview")
 

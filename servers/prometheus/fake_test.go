@@ -19,6 +19,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -478,4 +479,66 @@ func TestOrderAndLongNotes(t *testing.T) {
 		t.Error(a.text)
 	}
 	call(t, cs, "prom_label_values", map[string]any{"label": "a"}) // call holds it to its limit
+}
+
+// TestPastTime asks about a time at which a metric had no value yet.
+func TestPastTime(t *testing.T) {
+	url := fake(t, func(w http.ResponseWriter, r *http.Request) {
+		end, _ := strconv.ParseFloat(r.URL.Query().Get("end"), 64)
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/query"):
+			_, _ = io.WriteString(w, `{"status":"success","data":{"resultType":"vector","result":[]}}`)
+		case time.Since(time.Unix(int64(end), 0)) < time.Hour:
+			_, _ = io.WriteString(w, `{"status":"success","data":["__name__","job"]}`)
+		default:
+			_, _ = io.WriteString(w, `{"status":"success","data":[]}`)
+		}
+	})
+	a := call(t, connect(t, prometheus.Options{URL: url}), "prom_query", map[string]any{"promql": "up", "time": "30d"})
+	wants(t, "past", a.text, "up exists now, but had no value at this time")
+	if strings.Contains(a.text, "no metric") {
+		t.Error(a.text)
+	}
+}
+
+// TestAlertTexts holds that annotations are masked, and values plain numbers.
+func TestAlertTexts(t *testing.T) {
+	url := fake(t, says(`{"status":"success","data":{"alerts":[{"labels":{"alertname":"A"},"annotations":{"summary":"login postgres://u:hush@h failed","more":"token=hush"},"state":"firing","activeAt":"2026-01-02T03:04:05Z","value":"1.14e-01"}]}}`))
+	a := call(t, connect(t, prometheus.Options{URL: url}), "prom_active_alerts", nil)
+	wants(t, "alerts", a.text, "| 0.114 |", "postgres://u:•••@h")
+	if strings.Contains(a.text+a.raw, "hush") || strings.Contains(a.raw, "e-01") {
+		t.Error(a.raw)
+	}
+}
+
+// TestWordsOfFilter finds a metric by words in any order, and offers near ones.
+func TestWordsOfFilter(t *testing.T) {
+	url := fake(t, says(`{"status":"success","data":{"node_filesystem_avail_bytes":[{"type":"gauge","help":"Filesystem space available to non-root users in bytes.","unit":""}],"up":[{"type":"gauge","help":"Whether it is up.","unit":""}]}}`))
+	cs := connect(t, prometheus.Options{URL: url})
+	wants(t, "words", call(t, cs, "prom_metadata", map[string]any{"filter": "available Space"}).text, "## Metrics: 1", "node_filesystem_avail_bytes")
+	wants(t, "near", call(t, cs, "prom_metadata", map[string]any{"filter": "free space"}).text, "## Metrics: 0", "Some of the words of filter are in: node_filesystem_avail_bytes")
+}
+
+// TestHealthOfOthers asks what is no Prometheus, and what does not answer.
+func TestHealthOfOthers(t *testing.T) {
+	a := call(t, connect(t, prometheus.Options{URL: fake(t, says("<html>Welcome</html>"))}), "prom_health", nil)
+	wants(t, "page", a.text, "not shown to be a Prometheus", "- healthy: not offered", "does not answer as Prometheus does")
+	hang := make(chan struct{})
+	url := fake(t, func(http.ResponseWriter, *http.Request) { <-hang })
+	t.Cleanup(func() { close(hang) })
+	a = call(t, connect(t, prometheus.Options{URL: url, TimeoutSec: 1}), "prom_health", nil)
+	wants(t, "hang", a.text, "did not answer a trivial query within 1s", "timeout_sec")
+	if !a.failed || strings.Contains(a.text, "narrower") {
+		t.Error(a.text)
+	}
+}
+
+// TestBroughtNumbers says that a range was brought to what is taken.
+func TestBroughtNumbers(t *testing.T) {
+	cs := connect(t, prometheus.Options{URL: fake(t, says(`{"status":"success","data":{"resultType":"matrix","result":[]}}`))})
+	res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "prom_query_range", Arguments: map[string]any{"promql": "up", "lookback_seconds": 5, "step_seconds": 0.5}})
+	if err != nil || res.IsError {
+		t.Fatalf("%v %+v", err, res)
+	}
+	wants(t, "brought", res.Content[len(res.Content)-1].(*mcp.TextContent).Text, "lookback_seconds was brought from 5 to 60, step_seconds was brought from 0.5 to 5.")
 }

@@ -48,6 +48,9 @@ func (c *client) about(ctx context.Context, sel selector, span url.Values) []str
 	if _, err := c.get(ctx, "labels", with(span, "match[]", quoted), &names); err != nil {
 		return nil
 	}
+	if len(names) == 0 && c.existsNow(ctx, quoted) {
+		return []string{sel.name + " exists now, but had no value at this time or in the day before: it may be younger, or what is so old may be deleted (prom_health says how long data is kept)"}
+	}
 	if len(names) == 0 {
 		return c.nearMetrics(ctx, sel.name, span)
 	}
@@ -64,12 +67,43 @@ func (c *client) about(ctx context.Context, sel selector, span url.Values) []str
 		if _, err := c.get(ctx, labelValues(m.label), with(span, "match[]", quoted), &values); err != nil || slices.Contains(values, m.value) {
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s has no series with %s=%q; values there: %s", sel.name, answer.Line(m.label, 60), answer.Line(m.value, 60), list(nearest(m.value, values, 8), 8)))
+		out = append(out, fmt.Sprintf("%s has no series with %s=%q; %s", sel.name, answer.Line(m.label, 60), answer.Line(m.value, 60), valuesThere(m.value, values)))
 	}
 	if out == nil {
 		out = append(out, fmt.Sprintf("%s exists, with the labels %s. Perhaps it had no value at this time, or its labels do not meet in this combination", sel.name, list(names, 15)))
 	}
 	return out
+}
+
+// existsNow reports whether a selector matches anything of the last day.
+func (c *client) existsNow(ctx context.Context, selector string) bool {
+	var names []string
+	_, err := c.get(ctx, "labels", with(before(time.Now(), hintRange), "match[]", selector), &names)
+	return err == nil && len(names) > 0
+}
+
+// valuesThere lists values of a label: those that are like the wanted one where there
+// are many.
+func valuesThere(want string, values []string) string {
+	const most = 8
+	if len(values) <= most {
+		return "values there: " + list(values, most)
+	}
+	if near := nearest(want, values, most); len(near) > 0 {
+		return fmt.Sprintf("nearest of the %d values there: %s", len(values), list(near, most))
+	}
+	return "values there: " + list(values, most)
+}
+
+// holdsWords reports whether a text holds all words of a filter, in any order and case.
+func holdsWords(text, filter string) bool {
+	text = strings.ToLower(text)
+	for w := range strings.FieldsSeq(strings.ToLower(filter)) {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return true
 }
 
 // nearMetrics names metrics whose names come near.

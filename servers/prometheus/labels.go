@@ -58,7 +58,7 @@ type seriesOutput struct {
 
 type metadataInput struct {
 	Metric string `json:"metric,omitempty" jsonschema:"exact name of one metric; left out: all"`
-	Filter string `json:"filter,omitempty" jsonschema:"only metrics whose name or help holds this text, in any case"`
+	Filter string `json:"filter,omitempty" jsonschema:"only metrics whose name and help hold these words, in any order and case"`
 }
 
 type metadataRow struct {
@@ -88,6 +88,7 @@ func (s *server) addLabels(srv *mcp.Server) {
 		Name: "prom_series", Title: "Series",
 		Description: "Returns the series that selectors match, at most 50, as sets of labels, and how many values each label has. Answers what there is to be measured, without its values.",
 		Defaults:    map[string]any{"lookback_seconds": 3600},
+		Bounds:      map[string][2]int{"lookback_seconds": {60, maxLookback}},
 	}, s.series)
 	add(s, srv, spec{
 		Name: "prom_metadata", Title: "Metric metadata",
@@ -289,11 +290,10 @@ func (s *server) metadata(ctx context.Context, in metadataInput) (reply, metadat
 	if err != nil {
 		return reply{}, metadataOutput{}, err
 	}
-	want := strings.ToLower(in.Filter)
 	var list []metadataRow
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		for _, m := range all[name] {
-			if strings.Contains(strings.ToLower(name+"\n"+m.Help), want) {
+			if holdsWords(name+"\n"+m.Help, in.Filter) {
 				list = append(list, metadataRow{answer.Line(name, 200), answer.Line(m.Type, 30), answer.Line(m.Help, 300), answer.Line(m.Unit, 30)})
 			}
 		}
@@ -304,6 +304,9 @@ func (s *server) metadata(ctx context.Context, in metadataInput) (reply, metadat
 	addNotes(p, n)
 	if len(list) == 0 {
 		p.Line("None. Metadata is known of scraped metrics alone, under the name that the target gives: of histograms without _bucket, _sum and _count.")
+		if near := nearHelp(all, in.Filter); near != "" {
+			p.Line("- Some of the words of filter are in: %s", near)
+		}
 		if in.Metric != "" {
 			for _, h := range s.client.about(ctx, selector{name: in.Metric}, before(s.now(), defaultRange)) {
 				p.Line("- %s", h)
@@ -320,4 +323,25 @@ func (s *server) metadata(ctx context.Context, in metadataInput) (reply, metadat
 		p.Line("\n%s more are left out. Narrow them down with filter.", strconv.Itoa(rest))
 	}
 	return reply{text: p.String()}, out, nil
+}
+
+// nearHelp names the metrics in whose name and help most words of a filter are.
+func nearHelp(all map[string][]metadataRow, filter string) string {
+	best := 0
+	var near []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		n := 0
+		for w := range strings.FieldsSeq(filter) {
+			if len(all[name]) > 0 && holdsWords(name+"\n"+all[name][0].Help, w) {
+				n++
+			}
+		}
+		if n > best {
+			best, near = n, nil
+		}
+		if n == best && n > 0 {
+			near = append(near, name)
+		}
+	}
+	return list(near, 8)
 }

@@ -62,6 +62,7 @@ func (s *server) addRange(srv *mcp.Server) {
 		Name: "prom_query_range", Title: "PromQL range query",
 		Description: "Evaluates a PromQL expression over a time that ends now and returns, for at most 6 series, lowest, highest, average and last value, a sparkline and the last 12 points as value@time, with a picture of the curves. Answers how something developed. The step is raised where the range is long.",
 		Defaults:    map[string]any{"lookback_seconds": 600, "step_seconds": 30},
+		Bounds:      map[string][2]int{"lookback_seconds": {60, maxLookback}, "step_seconds": {5, maxLookback}},
 	}, s.queryRange)
 }
 

@@ -1,6 +1,7 @@
 package prometheus
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -213,8 +214,13 @@ func (s *server) health(ctx context.Context, _ struct{}) (reply, healthOutput, e
 	begin := time.Now()
 	var r result
 	if _, err := s.client.get(ctx, "query", s.bounds(url.Values{"query": {"vector(1)"}}), &r); err != nil {
-		if e, ok := errors.AsType[*apiError](err); !ok || e.kind == "timeout" {
+		e, ok := errors.AsType[*apiError](err)
+		if !ok {
 			return reply{}, healthOutput{}, err
+		}
+		if e.kind == "timeout" {
+			return reply{}, healthOutput{}, fmt.Errorf("%s://%s did not answer a trivial query within %s: it is overloaded, hangs or is just starting, or what lies between drops the connection. "+
+				"Look at its machine; the operator checks the option url, and can raise timeout_sec", s.client.base.Scheme, s.client.base.Host, s.timeout)
 		}
 		out.API = answer.Line(err.Error(), 500)
 	} else {
@@ -241,6 +247,9 @@ func (s *server) health(ctx context.Context, _ struct{}) (reply, healthOutput, e
 		}
 	}
 	p := answer.NewPage(healthChars)
+	if out.API != "ok" && out.Healthy != "ok" {
+		p.Line("What answers there is not shown to be a Prometheus: it answers no query.\n")
+	}
 	p.Line("## Prometheus\n\n- url: %s\n- healthy: %s\n- ready: %s\n- api: %s\n- latency: %.1f ms", answer.Line(out.URL, 200), out.Healthy, out.Ready, out.API, out.Latency)
 	for _, f := range [][2]string{{"version", out.Version}, {"started", out.Started}, {"retention", out.Retention}, {"configuration", out.Config}} {
 		if f[1] != "" {
@@ -257,6 +266,8 @@ func (c *client) probe(ctx context.Context, path string) string {
 	switch {
 	case err != nil:
 		return "failed: " + answer.Line(err.Error(), 200)
+	case code/100 == 2 && (len(body) > 300 || bytes.ContainsRune(body, '<')):
+		return "not offered" // a page, as any site has for any path
 	case code/100 == 2:
 		return "ok"
 	case code == 404 || code == 400 || code == 405:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/answer"
+	"github.com/tenon-mcp/tenon/internal/cmdmask"
 )
 
 // notes adds what the API said beside the answer.
@@ -69,6 +70,25 @@ func (l labels) bounded() labels {
 		out[answer.Line(k, 100)] = answer.Line(l[k], 200)
 	}
 	return out
+}
+
+// masked is bounded without what looks like a secret: whoever writes a rule can quote
+// anything in the annotations of its alerts.
+func (l labels) masked() labels {
+	out := make(labels, len(l))
+	for k, v := range l {
+		out[k] = cmdmask.Text(answer.Cut(v, 1000))
+	}
+	return out.bounded()
+}
+
+// plainNumber returns a value of the API without an exponent, as queries have it.
+func plainNumber(s string) string {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) || math.Abs(v) >= 1e15 || v != 0 && math.Abs(v) < 1e-9 {
+		return s
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
 // first returns the value of the first of the labels that is there.
