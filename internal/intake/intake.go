@@ -64,8 +64,8 @@ func New(o Options) (*Intake, error) {
 			return nil, fmt.Errorf("option roots: %s is no folder", r)
 		}
 		roots = append(roots, abs)
-		if real, err := filepath.EvalSymlinks(abs); err == nil && real != abs { // a path may be written either way
-			roots = append(roots, real)
+		if resolved, err := filepath.EvalSymlinks(abs); err == nil && resolved != abs { // a path may be written either way
+			roots = append(roots, resolved)
 		}
 	}
 	o.Roots = roots

@@ -57,7 +57,7 @@ func (c *Client) anthropic(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	h := c.header(r.Stream)
+	h := header(r.Stream)
 	h.Set("Anthropic-Version", "2023-06-01")
 	h.Set("X-Api-Key", c.Key)
 	var a Answer
@@ -78,7 +78,7 @@ func (c *Client) anthropic(ctx context.Context, r Request) (Answer, error) {
 			a.Text += b.Text
 			a.Reasoning += b.Thinking
 		}
-		return c.claudeEnd(&a, reply.Stop)
+		return claudeEnd(c, &a, reply.Stop)
 	}})
 	return a, err
 }
@@ -139,7 +139,7 @@ func (c *Client) claudeStream(body io.Reader, r Request, a *Answer) error {
 			done = true
 			return false, nil
 		case "error":
-			return false, c.claudeError(e.Error)
+			return false, claudeError(c, e.Error)
 		}
 		return true, nil
 	})
@@ -150,11 +150,11 @@ func (c *Client) claudeStream(body io.Reader, r Request, a *Answer) error {
 		return err
 	}
 	a.Text, a.Reasoning = text.String(), thought.String()
-	return c.claudeEnd(a, stop)
+	return claudeEnd(c, a, stop)
 }
 
 // claudeError returns the error that came in the middle of a stream.
-func (c *Client) claudeError(s saying) error {
+func claudeError(c *Client, s saying) error {
 	status := map[string]int{
 		"invalid_request_error": http.StatusBadRequest, "authentication_error": http.StatusUnauthorized, "permission_error": http.StatusForbidden,
 		"not_found_error": http.StatusNotFound, "rate_limit_error": http.StatusTooManyRequests, "api_error": http.StatusInternalServerError,
@@ -166,7 +166,7 @@ func (c *Client) claudeError(s saying) error {
 	return e
 }
 
-func (c *Client) claudeEnd(a *Answer, stop string) error {
+func claudeEnd(c *Client, a *Answer, stop string) error {
 	a.Cut = stop == "max_tokens" || stop == "model_context_window_exceeded"
 	if stop == "refusal" {
 		return c.fault("declines to answer this question. Ask in other words")

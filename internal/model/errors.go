@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -29,7 +30,7 @@ func (c *Client) fault(format string, args ...any) *Error {
 
 // where names the endpoint.
 func (c *Client) where() string {
-	s := c.label()
+	s := c.Provider()
 	if u, err := url.Parse(c.BaseURL); err == nil && u.Host != "" {
 		s += " at " + egress.Plain(u.Host, 120)
 	}
@@ -148,6 +149,6 @@ func tooLong(lower string) bool {
 
 // TooLong reports whether an error says that a question, or its file, was too long.
 func TooLong(err error) bool {
-	e, ok := err.(*Error)
+	e, ok := errors.AsType[*Error](err)
 	return ok && (e.Status == http.StatusRequestEntityTooLarge || strings.Contains(e.text, "that is more than it takes"))
 }

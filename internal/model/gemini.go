@@ -50,46 +50,56 @@ func (c *Client) gemini(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	h := c.header(r.Stream)
+	h := header(r.Stream)
 	h.Set("X-Goog-Api-Key", c.Key)
 	var a Answer
 	err = c.send(ctx, message{url: to, header: h, body: body, read: func(kind string, body io.Reader) error {
-		a = Answer{}
-		finish, block := "", ""
-		grown := counter{tell: r.OnText}
-		take := func(g geminiReply) {
-			if a.Usage.Requests == 0 {
-				a.Usage = c.usage(g.Version, 0, 0, 0)
-			}
-			if u := g.Usage; u != nil {
-				a.Usage = c.usage(cmp.Or(g.Version, a.Usage.Model), u.Prompt, u.Answer+u.Thoughts, u.Thoughts)
-			}
-			block = cmp.Or(g.Feedback.Block, block)
-			if len(g.Candidates) == 0 {
-				return
-			}
-			finish = cmp.Or(g.Candidates[0].Finish, finish)
-			for _, p := range g.Candidates[0].Content.Parts {
-				if p.Thought {
-					a.Reasoning += p.Text
-				} else {
-					a.Text += p.Text
-				}
-				grown.add(p.Text)
-			}
-		}
-		if err := c.geminiRead(kind, body, take); err != nil {
+		t := geminiTaking{c: c, grown: counter{tell: r.OnText}}
+		if err := geminiRead(c, kind, body, t.take); err != nil {
+			a = t.answer
 			return err
 		}
-		if finish == "" && block == "" && kind == "text/event-stream" {
+		a = t.answer
+		if t.finish == "" && t.block == "" && kind == "text/event-stream" {
 			return errCutShort
 		}
-		return c.geminiEnd(&a, finish, block)
+		return geminiEnd(c, &a, t.finish, t.block)
 	}})
 	return a, err
 }
 
-func (c *Client) geminiRead(kind string, body io.Reader, take func(geminiReply)) error {
+// geminiTaking puts an answer together.
+type geminiTaking struct {
+	c             *Client
+	answer        Answer
+	finish, block string
+	grown         counter
+}
+
+func (t *geminiTaking) take(g geminiReply) {
+	a := &t.answer
+	if a.Usage.Requests == 0 {
+		a.Usage = t.c.usage(g.Version, 0, 0, 0)
+	}
+	if u := g.Usage; u != nil {
+		a.Usage = t.c.usage(cmp.Or(g.Version, a.Usage.Model), u.Prompt, u.Answer+u.Thoughts, u.Thoughts)
+	}
+	t.block = cmp.Or(g.Feedback.Block, t.block)
+	if len(g.Candidates) == 0 {
+		return
+	}
+	t.finish = cmp.Or(g.Candidates[0].Finish, t.finish)
+	for _, p := range g.Candidates[0].Content.Parts {
+		if p.Thought {
+			a.Reasoning += p.Text
+		} else {
+			a.Text += p.Text
+		}
+		t.grown.add(p.Text)
+	}
+}
+
+func geminiRead(c *Client, kind string, body io.Reader, take func(geminiReply)) error {
 	var reply geminiReply
 	if kind != "text/event-stream" {
 		if err := c.decode(body, &reply); err != nil {
@@ -145,7 +155,7 @@ func geminiRequest(r Request) map[string]any {
 	return q
 }
 
-func (c *Client) geminiEnd(a *Answer, finish, block string) error {
+func geminiEnd(c *Client, a *Answer, finish, block string) error {
 	a.Cut = finish == "MAX_TOKENS"
 	switch {
 	case block != "":

@@ -123,15 +123,7 @@ const (
 
 // Ask asks the model.
 func (c *Client) Ask(ctx context.Context, r Request) (Answer, error) {
-	var ask func(context.Context, Request) (Answer, error)
-	switch c.Kind {
-	case Anthropic:
-		ask = c.anthropic
-	case Gemini:
-		ask = c.gemini
-	default:
-		ask = c.chat
-	}
+	ask := map[Kind]func(context.Context, Request) (Answer, error){OpenAI: c.chat, Anthropic: c.anthropic, Gemini: c.gemini}[c.Kind]
 	r.Stream = r.Stream && !c.NoStream
 	var spent Usage
 	for blank := 0; ; blank++ {
@@ -157,16 +149,14 @@ func (c *Client) Ask(ctx context.Context, r Request) (Answer, error) {
 	}
 }
 
-func (c *Client) label() string {
+// Provider returns how people call the endpoint.
+func (c *Client) Provider() string {
 	return cmp.Or(c.Label, map[Kind]string{OpenAI: "OpenAI", Anthropic: "Anthropic", Gemini: "Gemini"}[c.Kind])
 }
 
-// Provider returns how people call the endpoint.
-func (c *Client) Provider() string { return c.label() }
-
 // usage returns the usage of one request.
 func (c *Client) usage(name string, input, output, reasoning int) Usage {
-	return Usage{Provider: c.label(), Model: cmp.Or(egress.Plain(name, 120), c.Name), Requests: 1, Input: max(input, 0), Output: max(output, 0), Reasoning: max(reasoning, 0)}
+	return Usage{Provider: c.Provider(), Model: cmp.Or(egress.Plain(name, 120), c.Name), Requests: 1, Input: max(input, 0), Output: max(output, 0), Reasoning: max(reasoning, 0)}
 }
 
 // over returns the error for a request that nobody waits for any more.

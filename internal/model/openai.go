@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -110,7 +111,7 @@ func (c *Client) chat(ctx context.Context, r Request) (Answer, error) {
 	}
 	a, err := c.chatOnce(ctx, to, q, r)
 	// Models that think take the newer field alone, and say so.
-	if e, ok := err.(*Error); ok && q.MaxTokens > 0 && c.MaxTokensField == "" && e.Status == http.StatusBadRequest && strings.Contains(e.text, "max_completion_tokens") {
+	if e, ok := errors.AsType[*Error](err); ok && q.MaxTokens > 0 && c.MaxTokensField == "" && e.Status == http.StatusBadRequest && strings.Contains(e.text, "max_completion_tokens") {
 		q.MaxTokens, q.MaxNew = 0, q.MaxTokens
 		return c.chatOnce(ctx, to, q, r)
 	}
@@ -152,7 +153,7 @@ func (c *Client) chatOnce(ctx context.Context, to string, q chatRequest, r Reque
 	if err != nil {
 		return Answer{}, err
 	}
-	h := c.header(r.Stream)
+	h := header(r.Stream)
 	if c.Key != "" {
 		h.Set("Authorization", "Bearer "+c.Key)
 	}
@@ -166,16 +167,16 @@ func (c *Client) chatOnce(ctx context.Context, to string, q chatRequest, r Reque
 		if err := c.decode(body, &reply); err != nil {
 			return err
 		}
-		if err := c.chatError(reply); err != nil {
+		if err := chatError(c, reply); err != nil {
 			return err
 		}
 		if len(reply.Choices) == 0 {
 			return c.fault("gave an answer without choices. The operator should check the base URL")
 		}
 		choice := reply.Choices[0]
-		c.chatUsage(&a, reply)
+		takeUsage(c, &a, reply)
 		a.Text, a.Reasoning = string(choice.Message.Content), choice.Message.thought()
-		return c.chatEnd(&a, choice.Finish, choice.Message.Refusal)
+		return chatEnd(c, &a, choice.Finish, choice.Message.Refusal)
 	}})
 	return a, err
 }
@@ -195,10 +196,10 @@ func (c *Client) chatStream(body io.Reader, r Request, a *Answer) error {
 			e.again = true
 			return false, e
 		}
-		if err := c.chatError(piece); err != nil {
+		if err := chatError(c, piece); err != nil {
 			return false, err
 		}
-		c.chatUsage(a, piece)
+		takeUsage(c, a, piece)
 		if len(piece.Choices) > 0 {
 			d := piece.Choices[0].Delta
 			text.WriteString(string(d.Content))
@@ -216,11 +217,11 @@ func (c *Client) chatStream(body io.Reader, r Request, a *Answer) error {
 		return err
 	}
 	a.Text, a.Reasoning = text.String(), thought.String()
-	return c.chatEnd(a, finish, refusal.String())
+	return chatEnd(c, a, finish, refusal.String())
 }
 
 // chatError returns the error that some servers put into an answer of status 200.
-func (c *Client) chatError(r chatReply) error {
+func chatError(c *Client, r chatReply) error {
 	if len(r.Error) == 0 || string(r.Error) == "null" {
 		return nil
 	}
@@ -239,7 +240,7 @@ func (c *Client) chatError(r chatReply) error {
 	return e
 }
 
-func (c *Client) chatUsage(a *Answer, r chatReply) {
+func takeUsage(c *Client, a *Answer, r chatReply) {
 	if a.Usage.Requests == 0 {
 		a.Usage = c.usage(r.Model, 0, 0, 0)
 	}
@@ -248,7 +249,7 @@ func (c *Client) chatUsage(a *Answer, r chatReply) {
 	}
 }
 
-func (c *Client) chatEnd(a *Answer, finish, refusal string) error {
+func chatEnd(c *Client, a *Answer, finish, refusal string) error {
 	a.Cut = finish == "length"
 	switch {
 	case finish == "content_filter":

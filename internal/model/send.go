@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -45,7 +45,7 @@ type message struct {
 }
 
 // header returns the header of a request with JSON.
-func (c *Client) header(stream bool) http.Header {
+func header(stream bool) http.Header {
 	h := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}}
 	if stream {
 		h.Set("Accept", "text/event-stream, application/json")
@@ -70,7 +70,7 @@ func (c *Client) send(ctx context.Context, m message) error {
 		if wait < 0 || attempt > len(waits) {
 			return err
 		}
-		wait = max(wait, time.Duration(float64(waits[attempt-1])*(0.8+0.4*rand.Float64()))) //nolint:gosec // keeps callers apart, no secret
+		wait = max(wait, apart(waits[attempt-1]))
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {
 			return err // the time that is left is too short for another one
 		}
@@ -78,6 +78,13 @@ func (c *Client) send(ctx context.Context, m message) error {
 			return fmt.Errorf("%s: %w", c.where(), err)
 		}
 	}
+}
+
+// apart returns a wait of 0.8 to 1.2 of d, so that those who were refused together do not
+// come back together.
+func apart(d time.Duration) time.Duration {
+	part := float64(time.Now().Nanosecond()%1999)/999 - 1 // chance enough for that
+	return time.Duration(float64(d) * (1 + 0.2*part))
 }
 
 func pause(ctx context.Context, d time.Duration) error {
@@ -97,9 +104,9 @@ func (c *Client) once(ctx context.Context, m message, attempt int) (wait time.Du
 	resp, body, err := c.HTTP.Open(ctx, egress.Request{Method: http.MethodPost, URL: m.url, Header: m.header.Clone(), Body: m.body, MaxBody: maxAnswer})
 	if err != nil {
 		if !lasting(err) {
-			return 0, fmt.Errorf("%s cannot be reached: %w", c.label(), err)
+			return 0, fmt.Errorf("%s cannot be reached: %w", c.Provider(), err)
 		}
-		return -1, fmt.Errorf("%s cannot be reached: %w", c.label(), err)
+		return -1, fmt.Errorf("%s cannot be reached: %w", c.Provider(), err)
 	}
 	defer body.Close()
 	if !resp.OK() {
@@ -115,7 +122,7 @@ func (c *Client) once(ctx context.Context, m message, attempt int) (wait time.Du
 	if err == nil {
 		return 0, nil
 	}
-	e, ok := err.(*Error)
+	e, ok := errors.AsType[*Error](err)
 	switch {
 	case !ok: // the connection broke
 		return 0, fmt.Errorf("%s ended its answer too early: %w", c.where(), err)
@@ -127,11 +134,10 @@ func (c *Client) once(ctx context.Context, m message, attempt int) (wait time.Du
 
 // lasting reports whether a failure to connect will be there again at once.
 func lasting(err error) bool {
-	switch err.(type) {
-	case *egress.Refusal, *egress.URLError, *egress.HostError:
-		return true
-	}
-	return strings.Contains(err.Error(), "certificate")
+	_, refused := errors.AsType[*egress.Refusal](err)
+	_, url := errors.AsType[*egress.URLError](err)
+	_, host := errors.AsType[*egress.HostError](err)
+	return refused || url || host || strings.Contains(err.Error(), "certificate")
 }
 
 // patience returns how long to wait after a refusal, and less than 0 for ever.

@@ -33,7 +33,7 @@ func (c *Client) Transcribe(ctx context.Context, r Recording) (Transcript, error
 	if err != nil {
 		return Transcript{}, err
 	}
-	body, kind, err := c.form(r)
+	body, kind, err := form(c, r)
 	if err != nil {
 		return Transcript{}, err
 	}
@@ -68,7 +68,7 @@ func (c *Client) Transcribe(ctx context.Context, r Recording) (Transcript, error
 }
 
 // form returns the multipart form of a recording.
-func (c *Client) form(r Recording) (body []byte, kind string, err error) {
+func form(c *Client, r Recording) (body []byte, kind string, err error) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	fields := [][2]string{{"model", c.Name}, {"response_format", "json"}, {"language", r.Language}, {"prompt", r.Prompt}}

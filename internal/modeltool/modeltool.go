@@ -24,6 +24,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/egress"
 	"github.com/tenon-mcp/tenon/internal/model"
+	"github.com/tenon-mcp/tenon/internal/proc"
 )
 
 // Common are the options of every such server.
@@ -62,6 +63,20 @@ func Fill(getenv func(string) string, settings map[*string]string) {
 	for setting, name := range settings {
 		*setting = cmp.Or(strings.TrimSpace(*setting), strings.TrimSpace(getenv(name)))
 	}
+}
+
+// HelperEnv returns the environment of the programs that help: what finds them and their
+// files, and no key.
+func HelperEnv(getenv func(string) string) []string {
+	var list []string
+	for _, name := range []string{"PATH", "PATHEXT", "HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP", "LANG", "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR"} {
+		list = append(list, name+"="+getenv(name))
+	}
+	declared := map[string]string{}
+	if dir := getenv("TESSDATA_PREFIX"); dir != "" {
+		declared["TESSDATA_PREFIX"] = dir
+	}
+	return proc.Environ(list, declared)
 }
 
 // A Base makes the clients of one server.

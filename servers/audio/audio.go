@@ -22,7 +22,6 @@ import (
 	"github.com/tenon-mcp/tenon/internal/intake"
 	"github.com/tenon-mcp/tenon/internal/model"
 	"github.com/tenon-mcp/tenon/internal/modeltool"
-	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/servers/audio/sound"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -115,6 +114,7 @@ func build(o Options, getenv func(string) string, waits []time.Duration) (*serve
 		return nil, err
 	}
 	s.programs, err = o.find()
+	s.programs.Env = modeltool.HelperEnv(getenv)
 	return s, err
 }
 
@@ -144,7 +144,7 @@ func (s *server) chooseModels(o Options) (err error) {
 
 // find returns where the programs are.
 func (p Programs) find() (sound.Programs, error) {
-	out := sound.Programs{Env: proc.Environ(os.Environ(), nil)}
+	var out sound.Programs
 	for _, w := range []struct {
 		option, set, usual string
 		into               *string

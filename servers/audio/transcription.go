@@ -2,6 +2,7 @@ package audio
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -102,7 +103,7 @@ func (o *transcriptionOutput) add(t model.Transcript) {
 }
 
 // pieces cuts a recording at pauses and has each piece written down. Where a later one
-// fails, what there is is kept.
+// fails, what was written down before it is kept.
 func (s *server) pieces(ctx context.Context, req *mcp.CallToolRequest, r *recording, most time.Duration, out *transcriptionOutput, write func(pcm []byte) (string, error)) error {
 	pcm, err := r.pcm(ctx, maxLength)
 	if err != nil {
@@ -137,7 +138,7 @@ func (s *server) pieces(ctx context.Context, req *mcp.CallToolRequest, r *record
 		out.Notes = append(out.Notes, fmt.Sprintf("the recording is damaged behind %s: %v", clock(cuts.End()), err))
 	}
 	if n == 0 {
-		return fmt.Errorf("the file holds no sound")
+		return errors.New("the file holds no sound")
 	}
 	out.Pieces, out.Seconds = n, max(out.Seconds, seconds(cuts.End()))
 	if cuts.End() >= maxLength-time.Second {

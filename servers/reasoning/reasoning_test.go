@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -95,9 +96,7 @@ func TestProviders(t *testing.T) {
 		{"OpenAI", map[string]string{"OPENAI_API_KEY": doubles.Key, "OPENAI_BASE_URL": doubles.Start(t, openai) + "/v1"}, openai, `"model":"o3"`, 4},
 		{"the reasoning endpoint", own(t, mine, "qwq"), mine, `"temperature":0.6,"top_p":0.95`, 9},
 	} {
-		for name, value := range step.more {
-			env[name] = value
-		}
+		maps.Copy(env, step.more)
 		for _, whole := range []bool{false, true} {
 			o := reasoning.Options{NoStream: whole}
 			o.Prices = []string{"claude-x=0/1000", "o3=0/1000", "gemini-2.5-pro=0/1000", "qwq=0/1000"}

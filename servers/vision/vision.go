@@ -25,7 +25,6 @@ import (
 	"github.com/tenon-mcp/tenon/internal/intake"
 	"github.com/tenon-mcp/tenon/internal/model"
 	"github.com/tenon-mcp/tenon/internal/modeltool"
-	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/servers/vision/picture"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -89,7 +88,7 @@ func build(o Options, getenv func(string) string, waits []time.Duration) (*serve
 		return nil, err
 	}
 	base.Waits = waits
-	s := &server{base: base, image: int64(o.MaxFileMB) << 20, languages: o.OCRLanguages, env: proc.Environ(os.Environ(), nil)}
+	s := &server{base: base, image: int64(o.MaxFileMB) << 20, languages: o.OCRLanguages, env: modeltool.HelperEnv(getenv)}
 	if s.files, err = intake.New(intake.Options{Roots: o.Roots, Pages: base.Pages, MaxBytes: s.image * 5 / 2}); err != nil {
 		return nil, err
 	}

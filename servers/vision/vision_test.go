@@ -9,6 +9,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -143,9 +144,7 @@ func TestProviders(t *testing.T) {
 		{"the vision endpoint", "llava", own, map[string]string{"VISION_API_KEY": doubles.Key, "VISION_BASE_URL": doubles.Start(t, own) + "/v1/chat/completions", "VISION_MODEL_NAME": "llava"}},
 	}
 	for _, step := range steps {
-		for name, value := range step.more {
-			env[name] = value
-		}
+		maps.Copy(env, step.more)
 		o := vision.Options{Roots: []string{filepath.Dir(file)}}
 		o.Prices = []string{step.model + "=10/0"}
 		r := call(t, connect(t, o, env), "visual_question_answering", map[string]any{"image_path_or_url": file, "question": "Which word?"})

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -51,26 +50,22 @@ func (b *Bench) write(name string, data []byte) (string, error) {
 type running struct {
 	p    *proc.Process
 	stop func() bool
-	ctx  context.Context //nolint:containedctx // of the one call that reads
+	over func() error // why the call has ended, if it has
 	name string
 }
 
 // start starts a program that sees its folder and nothing else, where that can be had.
 func (b *Bench) start(ctx context.Context, path string, args ...string) (*running, error) {
 	c := proc.Command{Path: path, Args: args, Env: b.Env, Dir: b.dir, StdinGrace: -1, TermGrace: -1}
-	var p *proc.Process
-	var err error
-	if runtime.GOOS == "linux" {
-		confined := c
-		confined.Confine = &proc.Confinement{Read: []string{b.dir, "/usr/share/pocketsphinx"}}
-		p, err = b.spawner.Start(ctx, confined)
-	}
-	if p == nil {
+	confined := c
+	confined.Confine = &proc.Confinement{Read: []string{b.dir, "/usr/share/pocketsphinx"}}
+	p, err := b.spawner.Start(ctx, confined)
+	if err != nil { // this system confines nothing, or the program cannot be started at all
 		if p, err = b.spawner.Start(ctx, c); err != nil {
 			return nil, fmt.Errorf("%s cannot be started: %w", filepath.Base(path), err)
 		}
 	}
-	r := &running{p: p, ctx: ctx, name: filepath.Base(path)}
+	r := &running{p: p, over: func() error { return context.Cause(ctx) }, name: filepath.Base(path)}
 	r.stop = context.AfterFunc(ctx, func() { _ = p.Stop(over()) })
 	_ = p.Stdin().Close() // none of them reads
 	return r, nil
@@ -89,8 +84,8 @@ func (r *running) Read(p []byte) (int, error) {
 	if err == nil {
 		return n, nil
 	}
-	if r.ctx.Err() != nil {
-		return n, context.Cause(r.ctx)
+	if over := r.over(); over != nil {
+		return n, over
 	}
 	<-r.p.Done()
 	if exit := r.p.Exit(); exit != "exit status 0" {

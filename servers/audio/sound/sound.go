@@ -96,7 +96,7 @@ func WAV(pcm []byte) []byte {
 	b := make([]byte, 44, 44+len(pcm))
 	le := binary.LittleEndian
 	copy(b, "RIFF")
-	le.PutUint32(b[4:], uint32(36+len(pcm))) //nolint:gosec // bounded by the splitter
+	le.PutUint32(b[4:], uint32(36+len(pcm)))
 	copy(b[8:], "WAVEfmt ")
 	le.PutUint32(b[16:], 16)
 	le.PutUint16(b[20:], 1)
@@ -106,6 +106,6 @@ func WAV(pcm []byte) []byte {
 	le.PutUint16(b[32:], 2)
 	le.PutUint16(b[34:], 16)
 	copy(b[36:], "data")
-	le.PutUint32(b[40:], uint32(len(pcm))) //nolint:gosec // bounded by the splitter
+	le.PutUint32(b[40:], uint32(len(pcm)))
 	return append(b, pcm...)
 }

@@ -93,7 +93,7 @@ func quietest(pcm []byte) int {
 	for i := from; i < windows; i++ {
 		sum := 0.0
 		for k := range window {
-			v := float64(int16(binary.LittleEndian.Uint16(pcm[(i*window+k)*2:]))) //nolint:gosec // two's complement
+			v := float64(int16(binary.LittleEndian.Uint16(pcm[(i*window+k)*2:])))
 			sum += v * v
 		}
 		loud = append(loud, sum)
@@ -114,7 +114,7 @@ func quietest(pcm []byte) int {
 // Silent reports whether PCM holds nothing at all.
 func Silent(pcm []byte) bool {
 	for i := 0; i+2 <= len(pcm); i += 2 {
-		if v := int16(binary.LittleEndian.Uint16(pcm[i:])); v > silence || v < -silence { //nolint:gosec // two's complement
+		if v := int16(binary.LittleEndian.Uint16(pcm[i:])); v > silence || v < -silence {
 			return false
 		}
 	}

@@ -82,11 +82,11 @@ func (w waveform) sample(b []byte) float64 {
 	case w.bits == 8:
 		return (float64(b[0]) - 128) / 128
 	case w.bits == 16:
-		return float64(int16(le.Uint16(b))) / (1 << 15) //nolint:gosec // two's complement
+		return float64(int16(le.Uint16(b))) / (1 << 15)
 	case w.bits == 24:
-		return float64(int32(uint32(b[0])<<8|uint32(b[1])<<16|uint32(b[2])<<24)) / (1 << 31) //nolint:gosec // two's complement
+		return float64(int32(uint32(b[0])<<8|uint32(b[1])<<16|uint32(b[2])<<24)) / (1 << 31)
 	}
-	return float64(int32(le.Uint32(b))) / (1 << 31) //nolint:gosec // two's complement
+	return float64(int32(le.Uint32(b))) / (1 << 31)
 }
 
 // mulaw and alaw decode what telephones send (ITU-T G.711).
@@ -150,7 +150,7 @@ func (r *resampler) Read(p []byte) (int, error) {
 			break
 		}
 		r.next++
-		binary.LittleEndian.PutUint16(p[n:], uint16(int16(v*(1<<15-1)))) //nolint:gosec // two's complement
+		binary.LittleEndian.PutUint16(p[n:], uint16(int16(v*(1<<15-1))))
 	}
 	if n == 0 && len(p) >= 2 {
 		return 0, io.EOF
