@@ -76,7 +76,7 @@ func TestOutside(t *testing.T) {
 	}
 	for uri, want := range map[string]string{
 		"loop": "cannot be read", "gone": "there is no file", "in.txt\x00.md": "no path", "file://server/share/x": "other hosts", "file:%zz": "%25",
-		" ": "uri is empty", strings.Repeat("a/", 8000): "longer than", "ftp://example.com/x": "scheme", "javascript://x": "scheme",
+		" ": "uri is empty", "home/user/data.csv": "code sandbox", "file:///home/user/data.csv": "code sandbox", strings.Repeat("a/", 8000): "longer than", "ftp://example.com/x": "scheme", "javascript://x": "scheme",
 		"a\nb\x1b[31m.txt": "there is no file", "-rf": "there is no file", "$(id).txt": "there is no file", `"; rm -rf / #`: "there is no file",
 	} {
 		refused(t, cs, args{"uri": uri}, want)

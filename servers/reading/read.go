@@ -50,7 +50,7 @@ func (s *server) add(srv *mcp.Server, name, title, description string) {
 			return nil, output{}, err
 		}
 		text := out.text(newMark())
-		out.fit(text)
+		out.fit()
 		return typed.Text(text), out, nil
 	})
 }

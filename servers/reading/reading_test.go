@@ -113,8 +113,8 @@ func callIn(t testing.TB, ctx context.Context, cs *mcp.ClientSession, a args) an
 	if _, after, ok := strings.Cut("\n"+out.inner, "\nText"); ok {
 		_, out.body, _ = strings.Cut(after, ":\n\n")
 	}
-	if n := utf8.RuneCountInString(out.text) + utf8.RuneCount(b); n > reading.Own {
-		t.Errorf("the answer has %d characters", n)
+	if n, m := utf8.RuneCountInString(out.text), utf8.RuneCount(b); n > reading.Own || m > reading.Own {
+		t.Errorf("the answer has %d characters, and %d as data", n, m)
 	}
 	return out
 }

@@ -132,8 +132,6 @@ func (j *job) fill(ctx context.Context, f *os.File, address string, waits []time
 	switch {
 	case w.err != nil:
 		return resp, &diskError{w.err}
-	case is[*egress.SizeError](err):
-		return resp, err
 	case err != nil:
 		return resp, egress.Reason(hostOf(resp.URL), err)
 	}

@@ -95,7 +95,12 @@ func TestDownloads(t *testing.T) {
 // TestAttempts tries a download four times, also where it breaks off, and no more.
 func TestAttempts(t *testing.T) {
 	w := newWeb(t)
-	var failing, broken, never, missing atomic.Int32
+	var failing, broken, always, never, missing atomic.Int32
+	w.HandleFunc("/always.txt", func(rw http.ResponseWriter, _ *http.Request) {
+		always.Add(1)
+		rw.Header().Set("Content-Length", "1000")
+		fmt.Fprint(rw, "begin")
+	})
 	w.HandleFunc("/failing.txt", func(rw http.ResponseWriter, _ *http.Request) {
 		if failing.Add(1) < 4 {
 			rw.WriteHeader(http.StatusServiceUnavailable)
@@ -127,8 +132,9 @@ func TestAttempts(t *testing.T) {
 	refused(t, cs, args{"uri": "http://site.example/never.txt"}, "502", "jina_api_key")
 	refused(t, cs, args{"uri": "http://site.example/missing.txt"}, "nothing at that address", "search_archived_webpage")
 	refused(t, cs, args{"uri": "http://gone.example/x"}, "gone.example")
-	if failing.Load() != 4 || broken.Load() != 4 || never.Load() != 4 || missing.Load() != 1 {
-		t.Errorf("attempts: %d, %d, %d, %d", failing.Load(), broken.Load(), never.Load(), missing.Load())
+	refused(t, cs, args{"uri": "http://site.example/always.txt"}, "ended its answer too early")
+	if always.Load() != 4 || failing.Load() != 4 || broken.Load() != 4 || never.Load() != 4 || missing.Load() != 1 {
+		t.Errorf("attempts: %d, %d, %d, %d, %d", always.Load(), failing.Load(), broken.Load(), never.Load(), missing.Load())
 	}
 	w.clean(t)
 }
@@ -145,7 +151,7 @@ func TestReaders(t *testing.T) {
 	w.serve("/app", "text/html", []byte(`<html><body><div id="app">Loading…</div><script src="app.js"></script></body></html>`))
 	w.HandleFunc("/gone", func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusNotFound) })
 	jina := doubles.Jina(pages)
-	cs := connect(t, reading.Options{JinaBaseURL: doubles.Start(t, jina), JinaAPIKey: doubles.Key}, w.knobs)
+	cs := connect(t, reading.Options{JinaBaseURL: doubles.Start(t, jina), JinaAPIKey: doubles.Key, Roots: []string{t.TempDir()}}, w.knobs)
 	got := good(t, cs, args{"uri": "http://site.example/guide"})
 	holds(t, got.text, "how the pump is taken apart", "by way of jina", "status 403")
 	if got.data.Format != "page" || got.data.Title != "Guide to the pump" {
@@ -163,6 +169,10 @@ func TestReaders(t *testing.T) {
 	out := call(t, cs, args{"uri": "http://site.example/guide"})
 	if !out.isErr || strings.Contains(out.text, doubles.Key) || !strings.Contains(out.text, "status 403") || !strings.Contains(out.text, "jina") {
 		t.Errorf("got %s", out.text)
+	}
+	out = call(t, cs, args{"uri": "folder/" + doubles.Key})
+	if out.isErr && strings.Contains(out.text, doubles.Key) {
+		t.Errorf("an error holds the key: %s", out.text)
 	}
 	w.clean(t)
 }
@@ -262,7 +272,7 @@ func TestDataURIs(t *testing.T) {
 	docx := base64.StdEncoding.EncodeToString(sample(t, "report.docx"))
 	for uri, want := range map[string]string{
 		"data:,hello%20there": "hello there", "data:text/csv;base64,YSxiCjEsMgo=": "| a | b |", "DATA:text/plain;charset=utf-8;BASE64,aGVsbG8": "hello",
-		"data:;base64,w7zDtsOk": "üöä", "data:text/html,<h1>Title</h1><p>x": "# Title", "data:text/plain;base64,aGVs\nbG8%3D": "hello", "data:application/octet-stream;base64," + docx: "# Harbour report 2025",
+		"data:;base64,w7zDtsOk": "üöä", "data:;base64,Pz8-Pz8_": "??>???", "data:text/html,<h1>Title</h1><p>x": "# Title", "data:text/plain;base64,aGVs\nbG8%3D": "hello", "data:application/octet-stream;base64," + docx: "# Harbour report 2025",
 	} {
 		if got := good(t, cs, args{"uri": uri}); !strings.Contains(got.body, want) || len(got.data.URI) > 200 {
 			t.Errorf("%.80s: %.200s (%s)", uri, got.body, got.data.URI)
