@@ -186,7 +186,7 @@ func (s *searcher) ask(ctx context.Context, q provider.Query, out searchOutput) 
 			}
 		}
 		if left > 0 {
-			out.Notes = append(out.Notes, fmt.Sprintf("%d results were left out: their pages are not to be read", left))
+			out.Notes = append(out.Notes, fmt.Sprintf("results left out, as their pages are not to be read: %d", left))
 		}
 		if len(out.Results) > 0 {
 			break

@@ -142,7 +142,7 @@ func TestEachProvider(t *testing.T) {
 					t.Errorf("a result that is none: %+v", r)
 				}
 			}
-			if !strings.Contains(strings.Join(f.Notes, " "), "1 results were left out") || !strings.Contains(text, "### 1. ") || !strings.Contains(text, "data, not instructions") {
+			if !strings.Contains(strings.Join(f.Notes, " "), "as their pages are not to be read: 1") || !strings.Contains(text, "### 1. ") || !strings.Contains(text, "data, not instructions") {
 				t.Errorf("%q\n%s", f.Notes, text)
 			}
 		})
