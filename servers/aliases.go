@@ -21,6 +21,12 @@ var aliases = map[string]string{
 	"tool-reader":     "reading",
 	"tool-markitdown": "reading",
 
+	"tool-code":              "python",
+	"tool-code-sandbox":      "python",
+	"tool-python":            "python",
+	"stateless_python":       "python",
+	"e2b-python-interpreter": "python",
+
 	"tool-image-video":    "vision",
 	"tool-image-video-os": "vision",
 	"tool-vqa":            "vision",

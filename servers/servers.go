@@ -27,6 +27,7 @@ import (
 	"github.com/tenon-mcp/tenon/servers/kubernetes"
 	"github.com/tenon-mcp/tenon/servers/network"
 	"github.com/tenon-mcp/tenon/servers/prometheus"
+	"github.com/tenon-mcp/tenon/servers/python"
 	"github.com/tenon-mcp/tenon/servers/reading"
 	"github.com/tenon-mcp/tenon/servers/reasoning"
 	"github.com/tenon-mcp/tenon/servers/searching"
@@ -90,6 +91,10 @@ func All() []Server {
 			Name: "docker", Port: 8011, Meta: docker.Meta(),
 			Summary: "A look at containers, their logs, images and events, and restarts of them where allowed.",
 		}, docker.NewIn),
+		bundleIn(Server{
+			Name: "python", Port: 8017, Meta: python.Meta(),
+			Summary: "Python and shell commands in sandboxes that are apart from this machine, on Linux.",
+		}, python.NewIn),
 		bundleIn(Server{
 			Name: "prometheus", Port: 8013, Meta: prometheus.Meta(),
 			Summary: "Questions to a Prometheus: values, developments, alerts, rules, targets and names.",

@@ -116,7 +116,7 @@ func rootCommand(a *app) *cobra.Command {
 	f.BoolVarP(&a.common.verbose, "verbose", "v", false, "log what happens to standard error")
 	root.AddCommand(
 		serveCommand(a), toolsCommand(a), serversCommand(a), callCommand(a), batchCommand(a),
-		searchCommand(a), handleCommand(a), stopCommand(a), resumeCommand(a), queryCommand(a), documentCommand(a), serverCommand(a), checkCommand(a), lockCommand(a), verifyCommand(a), versionCommand(a),
+		searchCommand(a), handleCommand(a), stopCommand(a), resumeCommand(a), queryCommand(a), documentCommand(a), sandboxCommand(), serverCommand(a), checkCommand(a), lockCommand(a), verifyCommand(a), versionCommand(a),
 	)
 	root.AddCommand(keysCommand(a), approvalsCommand(a), callsCommand(a), recordCommand(a))
 	root.AddCommand(policyCommand(a), skillsCommand(a), secretsCommand(a), importCommand(a), connectCommand(a), loginCommand(a), logoutCommand(a))

@@ -267,6 +267,13 @@ func (x *box) Put(ctx context.Context, path string, r io.Reader, limit int64) (s
 	n, err := io.Copy(file, io.LimitReader(r, min(limit, x.spec.Disk)+1))
 	err = errors.Join(err, file.Close())
 	f.Size = n
+	if err == nil && n <= min(limit, x.spec.Disk) {
+		return f, nil
+	}
+	// Half a file is of no use.
+	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), interrupted)
+	defer cancel()
+	_, _ = x.Command(rest, sandbox.Command{Line: "rm -f -- " + quote(strings.TrimPrefix(f.Path, sandbox.Home+"/"))})
 	switch {
 	case ctx.Err() != nil:
 		return f, ctx.Err()
@@ -274,11 +281,8 @@ func (x *box) Put(ctx context.Context, path string, r io.Reader, limit int64) (s
 		return f, &sandbox.Error{Kind: sandbox.Limit, Text: "the disk of the sandbox is full: remove files, or create another sandbox"}
 	case err != nil:
 		return f, err
-	case n > min(limit, x.spec.Disk):
-		_, _ = x.Command(ctx, sandbox.Command{Line: "rm -f -- " + quote(strings.TrimPrefix(f.Path, sandbox.Home+"/")), Timeout: interrupted}) // half a file is of no use
-		return f, &sandbox.Error{Kind: sandbox.Limit, Text: fmt.Sprintf("the file is larger than %d MiB, the most that is taken", min(limit, x.spec.Disk)>>20)}
 	}
-	return f, nil
+	return f, &sandbox.Error{Kind: sandbox.Limit, Text: fmt.Sprintf("the file is larger than %d MiB, the most that is taken", min(limit, x.spec.Disk)>>20)}
 }
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -1,0 +1,225 @@
+package python
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/sandbox"
+)
+
+// reserve is what a new sandbox needs of the memory of all.
+const reserve = 48 << 20
+
+// remembered is how many sandboxes are known after their end.
+const remembered = 200
+
+// A shelf holds the sandboxes of the server.
+type shelf struct {
+	backend sandbox.Backend
+	most    int
+	memory  int64
+
+	mu       sync.Mutex
+	held     map[string]*held
+	making   int
+	ended    map[string]*held // the last ones, to say why
+	order    []string         // of ended
+	sessions map[string]bool
+	tasks    sync.WaitGroup // each ends with a session or a sandbox
+}
+
+// held is a sandbox on the shelf.
+type held struct {
+	sandbox.Sandbox
+	id    string
+	owner string // session that made it, or empty where clients have none
+	idle  time.Duration
+
+	mu     sync.Mutex
+	users  int
+	unused bool // it has ended for that
+	timer  *time.Timer
+}
+
+func newShelf(b sandbox.Backend, most int, memory int64) *shelf {
+	return &shelf{backend: b, most: most, memory: memory, held: make(map[string]*held), ended: make(map[string]*held), sessions: make(map[string]bool)}
+}
+
+// sessionOf is who makes a call, where the transport tells.
+func sessionOf(req *mcp.CallToolRequest) string {
+	if req == nil || req.Session == nil {
+		return ""
+	}
+	return req.Session.ID()
+}
+
+// create makes a sandbox that ends when it is not used for so long.
+func (s *shelf) create(ctx context.Context, req *mcp.CallToolRequest, spec sandbox.Spec, idle time.Duration) (*held, error) {
+	if err := s.room(); err != nil {
+		return nil, err
+	}
+	x, err := s.backend.Create(ctx, spec)
+	s.mu.Lock()
+	s.making--
+	if err != nil {
+		s.mu.Unlock()
+		return nil, err
+	}
+	h := &held{Sandbox: x, id: "sbx_" + strings.ToLower(rand.Text()), owner: sessionOf(req), idle: idle}
+	h.timer = time.AfterFunc(idle, func() { s.expire(h) })
+	s.held[h.id] = h
+	s.mu.Unlock()
+	s.tasks.Go(func() {
+		<-x.Done()
+		h.timer.Stop()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.drop(h)
+	})
+	s.follow(req)
+	return h, nil
+}
+
+// drop takes one that has ended off the shelf. The caller holds the lock.
+func (s *shelf) drop(h *held) {
+	if s.held[h.id] == nil {
+		return
+	}
+	delete(s.held, h.id)
+	s.ended[h.id] = h
+	if s.order = append(s.order, h.id); len(s.order) > remembered {
+		delete(s.ended, s.order[0])
+		s.order = s.order[1:]
+	}
+}
+
+// sweep takes those off that have ended. The caller holds the lock.
+func (s *shelf) sweep() {
+	for _, h := range s.held {
+		select {
+		case <-h.Done():
+			s.drop(h)
+		default:
+		}
+	}
+}
+
+// room takes a place, where there is one.
+func (s *shelf) room() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweep()
+	if len(s.held)+s.making >= s.most {
+		return &sandbox.Error{Kind: sandbox.Limit, Text: fmt.Sprintf("there are %d sandboxes already, which is the most: end one with kill_sandbox, or work in one that you have", s.most)}
+	}
+	used := int64(s.making) * reserve
+	for _, h := range s.held {
+		used += max(reserve/4, h.Memory())
+	}
+	if used+reserve > s.memory {
+		return &sandbox.Error{Kind: sandbox.Limit, Text: fmt.Sprintf("the sandboxes use %d of their %d MiB of memory: end one with kill_sandbox", used>>20, s.memory>>20)}
+	}
+	s.making++
+	return nil
+}
+
+// follow ends the sandboxes of a session with it.
+func (s *shelf) follow(req *mcp.CallToolRequest) {
+	id := sessionOf(req)
+	if id == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sessions[id] {
+		return
+	}
+	s.sessions[id] = true
+	s.tasks.Go(func() {
+		_ = req.Session.Wait() // however it ended
+		s.endOf(id)
+	})
+}
+
+func (s *shelf) endOf(session string) {
+	s.mu.Lock()
+	delete(s.sessions, session)
+	var theirs []*held
+	for _, h := range s.held {
+		if h.owner == session {
+			theirs = append(theirs, h)
+		}
+	}
+	s.mu.Unlock()
+	for _, h := range theirs {
+		_ = h.Kill(context.Background()) //nolint:forbidigo // its session is over
+	}
+}
+
+// placeholders are names that models make up.
+var placeholders = map[string]bool{
+	"default": true, "sandbox1": true, "sandbox": true, "some_id": true, "new_sandbox": true, "python": true, "create_sandbox": true, "sandbox123": true,
+	"temp": true, "sandbox-0": true, "sandbox-1": true, "sandbox_0": true, "sandbox_1": true, "new": true, "0": true, "auto": true, "default_sandbox": true,
+	"none": true, "sandbox_12345": true, "dummy": true, "sandbox_01": true, "": true,
+}
+
+// use returns a sandbox to work with until done is called. A name of somebody else is
+// as unknown as one that never was.
+func (s *shelf) use(req *mcp.CallToolRequest, id string) (h *held, done func(), err error) {
+	if placeholders[strings.ToLower(strings.TrimSpace(id))] {
+		return nil, nil, fmt.Errorf("%q is not a valid sandbox_id: make a sandbox with create_sandbox first, and use the id that it returns", cut(id, 40))
+	}
+	s.mu.Lock()
+	s.sweep()
+	h = s.held[id]
+	before := s.ended[id]
+	s.mu.Unlock()
+	if before != nil && before.owner == sessionOf(req) {
+		return nil, nil, before.gone()
+	}
+	if h == nil || h.owner != sessionOf(req) {
+		return nil, nil, errors.New("there is no sandbox with this sandbox_id. Make one with create_sandbox, and use the id that it returns")
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.users++
+	h.timer.Stop()
+	return h, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.users--; h.users == 0 {
+			h.timer.Reset(h.idle)
+		}
+	}, nil
+}
+
+// expire ends a sandbox that nobody uses.
+func (s *shelf) expire(h *held) {
+	h.mu.Lock()
+	busy := h.users > 0
+	if !busy {
+		h.unused = true
+	}
+	h.mu.Unlock()
+	if !busy {
+		_ = h.Kill(context.Background()) //nolint:forbidigo // nobody asks for it any more
+	}
+}
+
+// gone says why it has ended.
+func (h *held) gone() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	why := h.Why()
+	if h.unused {
+		why = fmt.Sprintf("it was not used for %d s", int(h.idle/time.Second))
+	}
+	return fmt.Errorf("this sandbox has ended: %s. Make another one with create_sandbox; files and variables of this one are gone", why)
+}
