@@ -14,32 +14,25 @@ type date struct {
 
 // clamp moves the date into the years from first to now, and to a day that there is.
 func (d *date) clamp(first int, now time.Time) {
-	move := func(what string, value *int, low, high int, why string) {
-		to := min(max(*value, low), high)
-		if to == *value {
+	move := func(what string, value *int, low, high int, below, above string) {
+		to, why := min(max(*value, low), high), ""
+		switch {
+		case *value < low:
+			why = below
+		case *value > high:
+			why = above
+		default:
 			return
 		}
-		reason := why
-		if to == low {
-			reason = ""
-		}
-		d.notes = append(d.notes, fmt.Sprintf("%s adjusted from %d to %d%s", what, *value, to, reason))
+		d.notes = append(d.notes, fmt.Sprintf("%s adjusted from %d to %d%s", what, *value, to, why))
 		*value = to
 	}
-	if d.year < first {
-		d.notes = append(d.notes, fmt.Sprintf("Year adjusted from %d to %d (minimum supported)", d.year, first))
-		d.year = first
-	}
-	move("Year", &d.year, first, now.Year(), " (current year)")
-	last := 12
-	if d.year == now.Year() && d.month <= 12 {
-		last = int(now.Month())
-	}
-	move("Month", &d.month, 1, last, "")
+	move("Year", &d.year, first, now.Year(), " (minimum supported)", " (current year)")
+	move("Month", &d.month, 1, 12, "", "")
 	if d.year == now.Year() {
-		move("Month", &d.month, 1, int(now.Month()), "")
+		move("Month", &d.month, 1, int(now.Month()), "", " (current month)")
 	}
-	move("Day", &d.day, 1, time.Date(d.year, time.Month(d.month)+1, 0, 0, 0, 0, 0, time.UTC).Day(), "")
+	move("Day", &d.day, 1, time.Date(d.year, time.Month(d.month)+1, 0, 0, 0, 0, 0, time.UTC).Day(), "", "")
 }
 
 // told returns the sentence that says what was moved, or nothing.

@@ -65,7 +65,7 @@ func TestWikiSeveralAndNone(t *testing.T) {
 	w := open(t, nil)
 	text, data := w.call("wiki_get_page_content", args{"entity": "Aldern"})
 	wants(t, text, "Disambiguation Error: Multiple pages found for 'Aldern'.", "Available options:\n- Port Aldern: Port Aldern, a harbour town\n- Aldern (river)", "a river that is <short>", "- Mission: Aldern", "and 5 more")
-	lacks(t, text, "Special:", "Help:", "Nowhere", "Places")
+	lacks(t, text, "Special:", "Help:", "Nowhere", "Places", "Skarn")
 	if n := len(data["options"].([]any)); n != 10 || data["status"] != "ambiguous" {
 		t.Errorf("%d options, %v", n, data["status"])
 	}
@@ -192,7 +192,7 @@ func TestClamp(t *testing.T) {
 		{"2021 2 0", "2021 2 1 [Day adjusted from 0 to 1]"},
 		{"1990 13 5", "1995 12 5 [Year adjusted from 1990 to 1995 (minimum supported) Month adjusted from 13 to 12]"},
 		{"2030 1 1", "2026 1 1 [Year adjusted from 2030 to 2026 (current year)]"},
-		{"2026 9 1", "2026 5 1 [Month adjusted from 9 to 5]"},
+		{"2026 9 1", "2026 5 1 [Month adjusted from 9 to 5 (current month)]"},
 		{"2020 0 1", "2020 1 1 [Month adjusted from 0 to 1]"},
 		{"2020 6 15", "2020 6 15 []"},
 	} {
@@ -280,8 +280,9 @@ func TestScrape(t *testing.T) {
 	}
 	text, data = w.call("scrape_website", args{"url": "http://harbour.example/lighthouse", "max_chars": 500})
 	wants(t, text, "Go on with offset 500]")
-	whole, _ := w.call("scrape_website", args{"url": "http://harbour.example/lighthouse", "offset": data["next_offset"]})
+	whole, _ := w.call("scrape_website", args{"url": "http://harbour.example/lighthouse", "offset": data["next_offset"], "max_chars": 1200})
 	wants(t, whole, "oil store")
+	lacks(t, whole, "lit for the first time")
 	wants(t, w.refuse("scrape_website", args{"url": "http://harbour.example/lighthouse", "offset": 999_999}), "nothing at offset")
 	w.jina.Fail(doubles.Fault{Status: 402})
 	_, data = w.call("scrape_website", args{"url": "http://harbour.example/ferries"})

@@ -291,7 +291,7 @@ func wikiParse(w http.ResponseWriter, pages []wikiPage, form url.Values, answer 
 	}
 	b.WriteString(`<li><a href="/w/index.php?title=Nowhere&amp;action=edit&amp;redlink=1" class="new" title="Nowhere (page does not exist)">Nowhere</a></li></ul>
 <ul><li><a href="/wiki/Special:PrefixIndex/Aldern" title="Special:PrefixIndex/Aldern">All pages with titles beginning with Aldern</a></li></ul>
-<div class="navbox"><ul><li><a href="/wiki/Help:Disambiguation" title="Help:Disambiguation">Disambiguation</a></li></ul></div></div>`)
+<div class="navbox"><ul><li><a href="/wiki/Skarn" title="Skarn">Skarn</a></li><li><a href="/wiki/Help:Disambiguation" title="Help:Disambiguation">Disambiguation</a></li></ul></div></div>`)
 	answer["parse"] = object{"title": p.title, "pageid": p.id, "text": b.String()}
 	delete(answer, "batchcomplete")
 	reply(w, http.StatusOK, answer)
