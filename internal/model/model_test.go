@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -123,6 +124,40 @@ func TestRetries(t *testing.T) {
 					t.Errorf("%s, stream %v, %+v: %q after %d, %v", v.name, streams, f, a.Text, len(d.Calls()), err)
 				}
 			}
+		}
+	}
+}
+
+// TestPatience waits as long as an endpoint wants, and gives up where that is longer than
+// the time that is left.
+func TestPatience(t *testing.T) {
+	d := doubles.OpenAI()
+	d.Fail(doubles.Fault{Status: 429, RetryAfter: "0.4", Times: 1})
+	start := time.Now()
+	if _, err := client(t, model.OpenAI, d, "gpt-4o").Ask(t.Context(), ask(model.Request{}, model.Text("Well?"))); err != nil || time.Since(start) < 400*time.Millisecond {
+		t.Errorf("%v after %v", err, time.Since(start))
+	}
+	d.Fail(doubles.Fault{Slow: time.Minute})
+	cause := errors.New("it took longer than was set")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, cause)
+	defer cancel()
+	if _, err := client(t, model.OpenAI, d, "gpt-4o").Ask(ctx, ask(model.Request{}, model.Text("Well?"))); !errors.Is(err, cause) {
+		t.Error(err)
+	}
+}
+
+// TestUnreachable asks where nobody listens, which may pass, and where nobody may ask.
+func TestUnreachable(t *testing.T) {
+	c := client(t, model.OpenAI, doubles.OpenAI(), "gpt-4o")
+	other := client(t, model.OpenAI, doubles.OpenAI(), "gpt-4o")
+	c.BaseURL = other.BaseURL
+	if _, err := c.Ask(t.Context(), ask(model.Request{}, model.Text("Well?"))); err == nil || !strings.Contains(err.Error(), "is not the service") {
+		t.Error(err)
+	}
+	for _, base := range []string{"", "nonsense", "http://\x00"} {
+		c.BaseURL = base
+		if _, err := c.Ask(t.Context(), ask(model.Request{}, model.Text("Well?"))); err == nil || strings.Contains(err.Error(), doubles.Key) {
+			t.Errorf("%q: %v", base, err)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/modeltool"
 	"github.com/tenon-mcp/tenon/internal/upstreamtest/doubles"
 	"github.com/tenon-mcp/tenon/servers/reasoning"
 )
@@ -176,7 +177,45 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestCancel ends a call while the model thinks, and has it end by its own deadline.
+// TestProgress tells a client that asks for it how the answer grows.
+func TestProgress(t *testing.T) {
+	srv, _, err := reasoning.Build(reasoning.Options{Common: modeltool.Common{Proxy: "none"}}, own(t, doubles.OpenAI(), "qwq"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, here := mcp.NewInMemoryTransports()
+	ss, err := srv.Connect(t.Context(), there, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan *mcp.ProgressNotificationParams, 10)
+	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) { told <- req.Params },
+	}).Connect(t.Context(), here, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(cs.Close(), ss.Wait()); err != nil {
+			t.Error(err)
+		}
+	})
+	p := &mcp.CallToolParams{Name: "reasoning", Arguments: map[string]any{"question": "What?"}}
+	p.SetProgressToken("a token")
+	if res, err := cs.CallTool(t.Context(), p); err != nil || res.IsError {
+		t.Fatal(res, err)
+	}
+	select {
+	case got := <-told:
+		if got.ProgressToken != "a token" || got.Progress < 1 || !strings.Contains(got.Message, "characters so far") {
+			t.Errorf("%+v", got)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("nothing was told")
+	}
+}
+
+// TestCancel ends a call while the model thinks.
 func TestCancel(t *testing.T) {
 	d := doubles.OpenAI()
 	d.Fail(doubles.Fault{Slow: time.Minute})

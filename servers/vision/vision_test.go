@@ -212,6 +212,30 @@ func TestWays(t *testing.T) {
 	}
 }
 
+// TestTooLarge gives Anthropic an image that is heavier than what it takes.
+func TestTooLarge(t *testing.T) {
+	img := image.NewRGBA(image.Rect(0, 0, 1200, 1000))
+	x := uint32(1)
+	for i := range img.Pix {
+		x = x*1664525 + 1013904223
+		img.Pix[i] = byte(x>>24) | byte(255*(i%4/3)) // opaque
+	}
+	file := filepath.Join(t.TempDir(), "noise.png")
+	b := encoded(t, img)
+	if len(b) < 3_700_000 {
+		t.Fatalf("the image has %d bytes only", len(b))
+	}
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"ANTHROPIC_API_KEY": doubles.Key, "ANTHROPIC_BASE_URL": doubles.Start(t, doubles.Anthropic())}
+	cs := connect(t, vision.Options{Roots: []string{filepath.Dir(file)}}, env)
+	r := call(t, cs, "visual_question_answering", map[string]any{"image_path_or_url": "noise.png", "question": "?"})
+	if r.failed || !strings.Contains(r.out.Answer, "[image/jpeg of") || !strings.Contains(r.text, "Note: the image was sent as JPEG of 1200 × 1000 pixels") {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestFailures(t *testing.T) {
 	good := asData("image/png", encoded(t, drawing("HELLO", 1)))
 	for _, c := range []struct {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -46,7 +45,11 @@ func (s *server) addYouTube(srv *mcp.Server) {
 	})
 }
 
-var videoID = regexp.MustCompile(`^[A-Za-z0-9_-]{6,20}$`)
+// videoID reports whether s may be the id of a video.
+func videoID(s string) bool {
+	const known = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+	return len(s) >= 6 && len(s) <= 20 && strings.Trim(s, known) == ""
+}
 
 // youtubeURL returns the address of a video in one spelling.
 func youtubeURL(s string) (string, error) {
@@ -75,7 +78,7 @@ func youtubeURL(s string) (string, error) {
 	case "youtu.be":
 		id = first
 	}
-	if !videoID.MatchString(id) {
+	if !videoID(id) {
 		return "", wrong
 	}
 	return "https://www.youtube.com/watch?v=" + id, nil
