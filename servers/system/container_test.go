@@ -1,6 +1,8 @@
 package system_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -97,5 +99,26 @@ func TestKernelHints(t *testing.T) {
 	begin := time.Now()
 	if text, isError := call(t, connect(t, system.Options{}), "get_kernel_hints", nil); isError || !strings.Contains(text, "Killed for want of memory since the start: ") || time.Since(begin) > 5*time.Second {
 		t.Errorf("after %v: %s", time.Since(begin), text)
+	}
+}
+
+// TestOneHintForEachEvent has two kills for want of memory with their traces, a crash
+// with one, and a trace that stands alone.
+func TestOneHintForEachEvent(t *testing.T) {
+	kill := func(at, pid int) []string {
+		return []string{
+			fmt.Sprintf("4,1,%d,-;java invoked oom-killer: gfp_mask=0x0, order=0", at), fmt.Sprintf("4,2,%d,-;Call Trace:", at+1),
+			fmt.Sprintf("6,3,%d,-;oom-kill:constraint=CONSTRAINT_MEMCG,task=java,pid=%d", at+2, pid),
+			fmt.Sprintf("3,4,%d,-;Memory cgroup out of memory: Killed process %d (java)", at+3, pid), fmt.Sprintf("6,5,%d,-;oom_reaper: reaped process %d (java)", at+4, pid),
+		}
+	}
+	records := append(kill(1_000_000, 7), kill(2_000_000, 8)...)
+	records = append(records, "1,6,60000000,-;BUG: kernel NULL pointer dereference", "4,7,60000001,-;Call Trace:", "4,8,90000000,-;Call Trace:")
+	want := []string{
+		"out of memory: Memory cgroup out of memory: Killed process 7 (java)", "out of memory: Memory cgroup out of memory: Killed process 8 (java)",
+		"crash: BUG: kernel NULL pointer dereference", "crash: Call Trace:",
+	}
+	if got := system.Hints(records, time.Unix(0, 0)); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }

@@ -38,17 +38,19 @@ func (s *server) addScan(srv *mcp.Server) {
 		Name: "scan_dir_usage", Title: "Directory usage",
 		Description: "Returns which directories take most space below a directory: sizes on the disk with everything in them, largest first. Symbolic links are not followed and other file systems not entered; a scan ends after 30 seconds and then gives what it has.",
 		Defaults:    map[string]any{"max_depth": 2, "top_n": 15},
+		Bounds:      map[string][2]int{"max_depth": {1, 4}, "top_n": {1, 30}},
 	}, s.dirUsage)
 	typed.Add(srv, spec{
 		Name: "find_large_files", Title: "Large files",
 		Description: "Returns the largest files down to six levels below a directory, with size, date of change and path. Symbolic links are not followed and other file systems not entered; a scan ends after 30 seconds and then gives what it has. Reads names and sizes only.",
 		Defaults:    map[string]any{"min_size_mb": 100, "top_n": 20},
+		Bounds:      map[string][2]int{"min_size_mb": {1, 1 << 30}, "top_n": {1, 50}},
 	}, s.largeFiles)
 }
 
 // start begins a walk at the directory that a call names.
 func (s *server) start(ctx context.Context, dir string) (*walk, string, os.FileInfo, error) {
-	root, err := s.root(dir)
+	root, missing, err := s.root(dir)
 	if err != nil {
 		return nil, "", nil, err
 	}
@@ -58,7 +60,7 @@ func (s *server) start(ctx context.Context, dir string) (*walk, string, os.FileI
 	}
 	device, _, _, _ := onDisk(info)
 	return &walk{
-		done: ctx.Done(), device: device, seen: map[inode]bool{},
+		done: ctx.Done(), missing: missing, device: device, seen: map[inode]bool{},
 		onFile: func(file) {}, onDir: func(string, int, uint64, int) {},
 	}, root, info, nil
 }
@@ -67,6 +69,8 @@ type dirOutput struct {
 	Root        string     `json:"root" jsonschema:"directory that was looked into"`
 	Bytes       uint64     `json:"bytes" jsonschema:"of everything in it, on its own file system"`
 	Files       int        `json:"files" jsonschema:"in it and below"`
+	HereBytes   uint64     `json:"here_bytes" jsonschema:"of the files that lie directly in root"`
+	HereFiles   int        `json:"here_files" jsonschema:"how many lie directly in root"`
 	Directories []dirEntry `json:"directories" jsonschema:"largest first"`
 	Incomplete  bool       `json:"incomplete,omitempty" jsonschema:"the scan ended early: sizes are lower bounds"`
 	Unreadable  int        `json:"unreadable,omitempty" jsonschema:"directories that this user may not read"`
@@ -88,8 +92,12 @@ func (s *server) dirUsage(ctx context.Context, in dirInput) (string, dirOutput, 
 		return "", out, err
 	}
 	var top []dirEntry
+	var below dirEntry // all directories in root
 	w.deepest = scanDepth
 	w.onDir = func(path string, depth int, bytes uint64, files int) {
+		if depth == 1 {
+			below.Bytes, below.Files = below.Bytes+bytes, below.Files+files
+		}
 		if depth == 0 || depth > maxDepth {
 			return
 		}
@@ -103,13 +111,28 @@ func (s *server) dirUsage(ctx context.Context, in dirInput) (string, dirOutput, 
 	if ctx.Err() != nil {
 		return "", out, errors.New("canceled before the scan ended")
 	}
+	if w.shut != nil {
+		return "", out, fmt.Errorf("%s: %s", plain(root, 120), reason(w.shut))
+	}
 	slices.SortFunc(top, func(a, b dirEntry) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Path, b.Path)) })
 	out.Root, out.Bytes, out.Files = plain(root, 1000), bytes, files
 	out.Incomplete, out.Unreadable = w.stopped, w.unreadable
-	rows := make([][]string, 0, topN)
+	out.HereBytes, out.HereFiles = bytes-below.Bytes, files-below.Files
+	rows := make([][]string, 0, topN+1)
+	here := out.HereFiles > 0 && out.HereBytes >= bytes/100 // only where they matter
+	addHere := func() {
+		rows = append(rows, []string{size(out.HereBytes), fmt.Sprint(out.HereFiles), "(files directly here)"})
+		here = false
+	}
 	for _, d := range top[:min(topN, len(top))] {
+		if here && out.HereBytes > d.Bytes {
+			addHere()
+		}
 		rows = append(rows, []string{size(d.Bytes), fmt.Sprint(d.Files), plain(d.Path, 140)})
 		out.Directories = append(out.Directories, dirEntry{plain(d.Path, 1000), d.Bytes, d.Files})
+	}
+	if here {
+		addHere()
 	}
 	head := fmt.Sprintf("## %s\n\n%s in %d files, on its own file system.\n\n", plain(root, 140), size(bytes), files)
 	if len(rows) == 0 {
@@ -161,6 +184,9 @@ func (s *server) largeFiles(ctx context.Context, in largeInput) (string, largeOu
 	w.visit(root, 0, info)
 	if ctx.Err() != nil {
 		return "", out, errors.New("canceled before the scan ended")
+	}
+	if w.shut != nil {
+		return "", out, fmt.Errorf("%s: %s", plain(root, 120), reason(w.shut))
 	}
 	slices.SortFunc(top, bySize)
 	out.Root, out.Found, out.Incomplete, out.Unreadable = plain(root, 1000), found, w.stopped, w.unreadable

@@ -28,6 +28,9 @@ type diskEntry struct {
 	TotalBytes    uint64   `json:"total_bytes"`
 	Percent       float64  `json:"percent" jsonschema:"of the space that users may have"`
 	InodesPercent *float64 `json:"inodes_percent,omitempty" jsonschema:"of the files that it has room for; left out where it makes room as it needs it"`
+
+	HeldBytes uint64     `json:"held_bytes,omitempty" jsonschema:"of deleted files that are still open, where they take more than 1 % of it (Linux)"`
+	Held      []heldFile `json:"held,omitempty" jsonschema:"the largest of those, at most 5"`
 }
 
 func diskUsage(ctx context.Context, _ noInput) (string, disksOutput, error) {
@@ -39,7 +42,8 @@ func diskUsage(ctx context.Context, _ noInput) (string, disksOutput, error) {
 		return "No disk partition could be read.", disksOutput{disks}, nil
 	}
 	const title = "## Disk usage\n\n"
-	return title + answer.Table(diskHead, diskRows(disks), diskChars-len(title)), disksOutput{disks}, nil
+	held := addHeld(ctx, disks, deviceOf)
+	return title + answer.Table(diskHead, diskRows(disks), max(diskChars-len(title)-len(held), 600)) + held, disksOutput{disks}, nil
 }
 
 // readDisks returns each partition that can be read, fullest first. A disk is full as

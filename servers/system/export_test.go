@@ -24,4 +24,21 @@ func Hint(record string, started time.Time) (kind, at, text string, ok bool) {
 }
 
 // WithManager returns a server that asks another manager of services.
-func WithManager(m manager) *mcp.Server { return (&server{services: m}).mcp() }
+func WithManager(m manager) *mcp.Server { return (&server{services: m, scanRoots: &scanRoots{}}).mcp() }
+
+// Hints reads records of the kernel's log.
+func Hints(records []string, started time.Time) (list []string) {
+	for _, h := range hintsOf(records, started) {
+		list = append(list, h.Kind+": "+h.Text)
+	}
+	return list
+}
+
+// Held tells which disks deleted files take, by what is on the only disk.
+func Held(total uint64, sizes ...uint64) string {
+	var files []heldFile
+	for i, n := range sizes {
+		files = append(files, heldFile{PID: i + 1, Process: "p", Path: "/x", Bytes: n, device: 7})
+	}
+	return heldOn([]diskEntry{{Mount: "/", TotalBytes: total}}, files, func(string) (uint64, bool) { return 7, true })
+}

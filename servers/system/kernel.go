@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,7 +28,9 @@ type kernelOutput struct {
 type kernelHint struct {
 	Kind string `json:"kind" jsonschema:"out of memory, disk, file system, hang, crash, network or heat"`
 	Time string `json:"time" jsonschema:"when, ISO 8601"`
-	Text string `json:"text" jsonschema:"the line of the log"`
+	Text string `json:"text" jsonschema:"the line of the log that says most"`
+
+	at time.Time
 }
 
 // troubles are lines of the kernel's log that somebody who looks for a fault
@@ -35,7 +38,7 @@ type kernelHint struct {
 // server is a process of the same program.
 var troubles = sync.OnceValue(func() []trouble {
 	return []trouble{
-		{"out of memory", regexp.MustCompile(`(?i)out of memory|oom-kill|oom_reaper|invoked oom`)},
+		{outOfMemory, regexp.MustCompile(`(?i)out of memory|oom-kill|oom_reaper|invoked oom`)},
 		{"disk", regexp.MustCompile(`(?i)i/o error|medium error|critical target error|ata\d+.*(failed|reset)|nvme.*(timeout|reset)|unrecovered read`)},
 		{"file system", regexp.MustCompile(`(?i)(ext4|xfs|btrfs).*(error|corrupt|warning)|remounting filesystem read-only|no space left`)},
 		{"hang", regexp.MustCompile(`(?i)blocked for more than|soft lockup|hard lockup|rcu.*stall|hung_task`)},
@@ -64,10 +67,9 @@ func kernelHints(ctx context.Context, _ noInput) (string, kernelOutput, error) {
 		return "", out, ctx.Err()
 	}
 	out.Readable = err == nil
-	for _, r := range records {
-		if h, ok := hint(r, started); ok {
-			out.Hints = append([]kernelHint{h}, out.Hints[:min(39, len(out.Hints))]...)
-		}
+	all := hintsOf(records, started)
+	for _, h := range slices.Backward(all[max(0, len(all)-40):]) {
+		out.Hints = append(out.Hints, h)
 	}
 	var b strings.Builder
 	b.WriteString("## Kernel log\n\n")
@@ -87,6 +89,38 @@ func kernelHints(ctx context.Context, _ noInput) (string, kernelOutput, error) {
 	return b.String(), out, nil
 }
 
+// hintsOf returns the hints of a log, in its order, one for each event: a kill for want
+// of memory has four lines and a trace, and what crashes or hangs has a trace.
+func hintsOf(records []string, started time.Time) []kernelHint {
+	const together = 10 * time.Second
+	var list []kernelHint
+	for _, r := range records {
+		h, ok := hint(r, started)
+		if !ok {
+			continue
+		}
+		if len(list) > 0 && h.at.Sub(list[len(list)-1].at) <= together {
+			last := &list[len(list)-1]
+			trace := strings.Contains(strings.ToLower(h.Text), "call trace")
+			switch {
+			case trace && (last.Kind == outOfMemory || last.Kind == "hang" || last.Kind == "crash"):
+				continue
+			case h.Kind == outOfMemory && last.Kind == outOfMemory && strings.Contains(h.Text, "oom_reaper"):
+				continue
+			case h.Kind == outOfMemory && last.Kind == outOfMemory && !killed(last.Text):
+				last.Text = h.Text // each line of a kill says more than the one before
+				continue
+			}
+		}
+		list = append(list, h)
+	}
+	return list
+}
+
+const outOfMemory = "out of memory"
+
+func killed(line string) bool { return strings.Contains(strings.ToLower(line), "killed process") }
+
 // hint reads a record such as "6,1234,5678901,-;text", whose third field is the
 // time in microseconds since the kernel started.
 func hint(record string, started time.Time) (kernelHint, bool) {
@@ -103,7 +137,7 @@ func hint(record string, started time.Time) (kernelHint, bool) {
 	for _, t := range troubles() {
 		if t.match.MatchString(text) {
 			at := started.Add(time.Duration(us) * time.Microsecond)
-			return kernelHint{t.kind, at.UTC().Format(time.RFC3339), plain(text, 200)}, true
+			return kernelHint{t.kind, at.UTC().Format(time.RFC3339), plain(text, 200), at}, true
 		}
 	}
 	return kernelHint{}, false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -42,7 +43,7 @@ type processField struct {
 func processDetail(ctx context.Context, in processInput) (string, processOutput, error) {
 	out := processOutput{PID: in.PID, Fields: []processField{}}
 	gone := fmt.Errorf("there is no process %d, or no longer. Call list_top_processes for the ones that run", in.PID)
-	if in.PID < 0 {
+	if in.PID < 0 || in.PID == 0 && runtime.GOOS != "windows" {
 		return "", out, gone
 	}
 	p, err := process.NewProcessWithContext(ctx, in.PID)

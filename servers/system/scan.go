@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -19,37 +20,81 @@ const (
 	scanDepth   = 256 // each level of a sum holds a directory open
 )
 
-// resolveRoots returns the directories as absolute paths without symbolic links,
-// in which form a path can be compared with them.
-func resolveRoots(dirs []string) ([]string, error) {
-	roots := make([]string, 0, len(dirs))
+// Roots are the directories that may be looked into; none are all. One that is not
+// there now may be there later, so they are looked at for each call; what a path led
+// to when it was found stays what it leads to.
+type scanRoots struct {
+	given []string // absolute
+	known sync.Map // path to the directory free of symbolic links
+}
+
+func newRoots(dirs []string) (*scanRoots, error) {
+	r := &scanRoots{}
 	for _, d := range dirs {
 		abs, err := filepath.Abs(d)
 		if err != nil {
 			return nil, fmt.Errorf("option scan_roots: %w", err)
 		}
-		resolved, err := filepath.EvalSymlinks(abs)
-		if err != nil {
+		r.given = append(r.given, abs)
+		if _, err := r.resolve(abs); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("option scan_roots: %w", err)
 		}
-		info, err := os.Stat(resolved)
-		if err != nil {
-			return nil, fmt.Errorf("option scan_roots: %w", err)
-		}
-		if !info.IsDir() {
-			return nil, fmt.Errorf("option scan_roots: %s is no directory", d)
-		}
-		roots = append(roots, resolved)
 	}
-	return roots, nil
+	return r, nil
+}
+
+// look returns the directories that are there, in a form in which a path can be
+// compared with them, and those that are not.
+func (r *scanRoots) look() (there, missing []string) {
+	for _, path := range r.given {
+		if dir, err := r.resolve(path); err == nil {
+			there = append(there, dir)
+		} else {
+			missing = append(missing, plain(path, 200))
+		}
+	}
+	return there, missing
+}
+
+func (r *scanRoots) resolve(path string) (string, error) {
+	known, ok := r.known.Load(path)
+	resolved, _ := known.(string)
+	if !ok {
+		var err error
+		if resolved, err = filepath.EvalSymlinks(path); err != nil {
+			return "", err
+		}
+	}
+	info, err := os.Stat(resolved)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("%s is no directory", path)
+	}
+	r.known.Store(path, resolved)
+	return resolved, nil
 }
 
 // root returns the directory that a call means, free of symbolic links, or an
-// error that says why it may not be looked into.
-func (s *server) root(dir string) (string, error) {
+// error that says why it may not be looked into; and which of the directories that
+// the operator opened are not there.
+func (s *server) root(dir string) (root string, missing []string, err error) {
+	there, missing := s.scanRoots.look()
+	if len(missing) > 0 && len(there) == 0 {
+		return "", nil, fmt.Errorf("the directories that this server may look into are not there now: %s. They are looked for again at each call; an operator opens others with the option scan_roots of the server system", strings.Join(missing, ", "))
+	}
+	root, err = rootAmong(there, dir)
+	if err != nil && len(missing) > 0 {
+		err = fmt.Errorf("%w. Not there now: %s", err, plain(strings.Join(missing, ", "), 400))
+	}
+	return root, missing, err
+}
+
+func rootAmong(there []string, dir string) (string, error) {
 	dir = strings.TrimSpace(dir)
 	if dir == "" {
-		return s.defaultRoot(), nil
+		return defaultRoot(there), nil
 	}
 	if rest, ok := strings.CutPrefix(dir, "~"); ok && (rest == "" || os.IsPathSeparator(rest[0])) {
 		home, err := os.UserHomeDir()
@@ -60,13 +105,13 @@ func (s *server) root(dir string) (string, error) {
 	}
 	shown := plain(dir, 120)
 	if !filepath.IsAbs(dir) {
-		return "", fmt.Errorf("%s is no absolute path. Give one, such as %s", shown, filepath.Join(s.defaultRoot(), "log"))
+		return "", fmt.Errorf("%s is no absolute path. Give one, such as %s", shown, filepath.Join(defaultRoot(there), "log"))
 	}
 	resolved, err := filepath.EvalSymlinks(dir)
-	if err == nil && !s.allowed(resolved) || err != nil && !s.allowed(filepath.Clean(dir)) {
+	if err == nil && !allowed(there, resolved) || err != nil && !allowed(there, filepath.Clean(dir)) {
 		// Said before anything about the path: whether it exists is not to be told.
 		return "", fmt.Errorf("%s is outside of the directories that this server may look into: %s. Choose one within them; an operator opens others with the option scan_roots of the server system",
-			shown, plain(strings.Join(s.scanRoots, ", "), 400))
+			shown, plain(strings.Join(there, ", "), 400))
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %s. Check the path, or scan its parent", shown, reason(err))
@@ -84,18 +129,18 @@ func (s *server) root(dir string) (string, error) {
 	return resolved, nil
 }
 
-func (s *server) defaultRoot() string {
-	if len(s.scanRoots) > 0 {
-		return s.scanRoots[0]
+func defaultRoot(there []string) string {
+	if len(there) > 0 {
+		return there[0]
 	}
 	return filepath.VolumeName(os.TempDir()) + string(filepath.Separator) // the drive of the system on Windows
 }
 
-func (s *server) allowed(dir string) bool {
-	if len(s.scanRoots) == 0 {
+func allowed(there []string, dir string) bool {
+	if len(there) == 0 {
 		return true
 	}
-	for _, root := range s.scanRoots {
+	for _, root := range there {
 		if rel, err := filepath.Rel(root, dir); err == nil && filepath.IsLocal(rel) {
 			return true
 		}
@@ -141,7 +186,9 @@ type walk struct {
 	seen       map[inode]bool
 	entries    int
 	unreadable int
-	skipped    int // mount points
+	shut       error    // why not even the root could be read
+	missing    []string // roots of the operator that are not there
+	skipped    int      // mount points
 	stopped    bool
 }
 
@@ -162,6 +209,9 @@ func (w *walk) visit(dir string, depth int, self fs.FileInfo) (bytes uint64, fil
 	opened, err := os.DirFS(dir).Open(".")
 	if err != nil {
 		w.unreadable++
+		if depth == 0 {
+			w.shut = err
+		}
 		return 0, 0
 	}
 	defer opened.Close()
@@ -248,6 +298,9 @@ func (w *walk) notes() string {
 	}
 	if w.skipped > 0 {
 		fmt.Fprintf(&b, "\n%d mount points of other file systems were left out.\n", w.skipped)
+	}
+	if len(w.missing) > 0 {
+		fmt.Fprintf(&b, "\nOf the directories that the operator opened, not there now: %s.\n", plain(strings.Join(w.missing, ", "), 400))
 	}
 	return b.String()
 }

@@ -36,13 +36,14 @@ type Options struct {
 }
 
 type server struct {
-	scanRoots []string // absolute and free of symbolic links; none: everything
+	scanRoots *scanRoots
 	services  manager
 }
 
-// New returns the server. It fails where a directory of ScanRoots does not exist.
+// New returns the server. It fails where one of ScanRoots is no directory; one that is
+// not there is looked for again at each call.
 func New(o Options) (*mcp.Server, error) {
-	roots, err := resolveRoots(o.ScanRoots)
+	roots, err := newRoots(o.ScanRoots)
 	if err != nil {
 		return nil, err
 	}

@@ -214,7 +214,7 @@ func TestProcessDetail(t *testing.T) {
 
 func TestProcessDetailOfNone(t *testing.T) {
 	cs := connect(t, system.Options{})
-	for _, pid := range []int{-1, 1 << 30} {
+	for _, pid := range []int{-1, 0, 1 << 30} {
 		text, isError := call(t, cs, "get_process_detail", map[string]any{"pid": pid})
 		if !isError || !strings.Contains(text, "list_top_processes") {
 			t.Errorf("%d: %q", pid, text)
@@ -309,8 +309,84 @@ func TestScanDirUsage(t *testing.T) {
 		t.Errorf("a symbolic link was followed, or a level too many listed:\n%s", text)
 	}
 	text, _ = call(t, cs, "scan_dir_usage", map[string]any{"root": root, "top_n": 1})
-	if n := strings.Count(text, " MB | "); n != 1 {
-		t.Errorf("top_n 1 gave %d rows:\n%s", n, text)
+	if n := strings.Count(text, " MB | "); n != 2 {
+		t.Errorf("top_n 1 gave %d rows and not one, and one for the files here:\n%s", n, text)
+	}
+	mustMatch(t, text, `^\| 1\.0 MB \| 1 \| \(files directly here\) \|$`)
+	root = tree(t, map[string]int{"one": mb, "two": mb, "small/x": 100})
+	text, _ = call(t, cs, "scan_dir_usage", map[string]any{"root": root})
+	mustMatch(t, text, `--- \|\n\| 2\.0 MB \| 2 \| \(files directly here\) \|\n`)
+}
+
+// TestScanOfShutDirectory asks for a directory that this user may not read. Root may
+// read everything.
+func TestScanOfShutDirectory(t *testing.T) {
+	if os.Getuid() <= 0 {
+		t.Skip("root, or a system without users of that kind")
+	}
+	root := tree(t, map[string]int{"shut/x": mb})
+	shut := filepath.Join(root, "shut")
+	if err := os.Chmod(shut, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(shut, 0o700) })
+	for _, tool := range []string{"scan_dir_usage", "find_large_files"} {
+		if text, isError := call(t, connect(t, system.Options{}), tool, map[string]any{"root": shut}); !isError || !strings.Contains(text, "permission denied") {
+			t.Error(text)
+		}
+	}
+}
+
+// TestNumbersBeyond says which arguments were taken as others.
+func TestNumbersBeyond(t *testing.T) {
+	cs := connect(t, system.Options{})
+	for tool, test := range map[string]struct {
+		args map[string]any
+		want string
+	}{
+		"find_large_files":   {map[string]any{"root": t.TempDir(), "min_size_mb": -5}, "min_size_mb was brought from -5 to 1."},
+		"list_top_processes": {map[string]any{"sort_by": "x"}, "sort_by was x, which is neither memory nor cpu"},
+	} {
+		res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: test.args})
+		if err != nil || len(res.Content) != 2 || !strings.Contains(res.Content[1].(*mcp.TextContent).Text, test.want) {
+			t.Errorf("%s: %v %+v", tool, err, res)
+		}
+	}
+}
+
+// TestMissingRoots has a directory to scan that comes later, alone and beside one that
+// is there.
+func TestMissingRoots(t *testing.T) {
+	root := tree(t, map[string]int{"in/file": mb})
+	in, later := filepath.Join(root, "in"), filepath.Join(root, "later")
+	cs := connect(t, system.Options{ScanRoots: []string{later}})
+	if text, isError := call(t, cs, "scan_dir_usage", nil); !isError || !strings.Contains(text, "not there now: "+later) {
+		t.Error(text)
+	}
+	both := connect(t, system.Options{ScanRoots: []string{later, in}})
+	if text, isError := call(t, both, "scan_dir_usage", nil); isError || !strings.Contains(text, "## "+in) || !strings.Contains(text, "not there now: "+later) {
+		t.Error(text)
+	}
+	if err := os.Mkdir(later, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if text, isError := call(t, cs, "scan_dir_usage", nil); isError || strings.Contains(text, "not there") {
+		t.Error(text)
+	}
+}
+
+// TestHeld holds when deleted files that are open are told.
+func TestHeld(t *testing.T) {
+	if text := system.Held(100*mb, mb/2); text != "" {
+		t.Error(text)
+	}
+	mustMatch(t, system.Held(100*mb, mb, 3*mb), `^On /, 4\.0 MB is taken by deleted files that are still open: 3\.0 MB by process 2 p \(/x\); 1\.0 MB by process 1 p`)
+}
+
+func TestFilesDirectly(t *testing.T) {
+	_, isError := call(t, connect(t, system.Options{}), "scan_dir_usage", map[string]any{"root": t.TempDir()})
+	if isError {
+		t.Error("an empty directory is no error")
 	}
 }
 
@@ -404,7 +480,7 @@ func TestScanSaysWhatIsWrong(t *testing.T) {
 			t.Errorf("/proc: %q", text)
 		}
 	}
-	if _, err := system.New(system.Options{ScanRoots: []string{filepath.Join(root, "none")}}); err == nil || !strings.Contains(err.Error(), "scan_roots") {
-		t.Errorf("a root that does not exist: %v", err)
+	if _, err := system.New(system.Options{ScanRoots: []string{filepath.Join(root, "file")}}); err == nil || !strings.Contains(err.Error(), "scan_roots") {
+		t.Errorf("a root that is a file: %v", err)
 	}
 }

@@ -41,13 +41,18 @@ type topOutput struct {
 }
 
 func addTop(srv *mcp.Server) {
-	typed.Add(srv, spec{
+	typed.AddContent(srv, spec{
 		Name: "list_top_processes", Title: "Top processes",
 		Description: "Returns the processes that use most memory or processor time, as a JSON list, largest first: pid, name, username, cpu_percent (measured over one second, 100 is one core), memory_percent and rss_mb. For more on one of them call get_process_detail.",
 		Defaults:    map[string]any{"sort_by": "memory", "limit": 10},
-	}, func(ctx context.Context, in topInput) (string, topOutput, error) {
+		Bounds:      map[string][2]int{"limit": {1, 30}},
+	}, func(ctx context.Context, _ *mcp.CallToolRequest, in topInput) ([]mcp.Content, topOutput, error) {
 		top, err := topProcesses(ctx, in)
-		return jsonList(top), topOutput{top}, err
+		content := typed.Text(jsonList(top))
+		if by := strings.ToLower(strings.TrimSpace(in.SortBy)); by != "" && by != "cpu" && by != "memory" {
+			content = append(content, typed.Text(fmt.Sprintf("Note: sort_by was %s, which is neither memory nor cpu, and was taken as memory.\n", plain(by, 40)))...)
+		}
+		return content, topOutput{top}, err
 	})
 }
 
