@@ -86,3 +86,14 @@ func isVideoPage(u *url.URL) bool {
 	}
 	return false
 }
+
+// isPrivateName reports whether a name that does not resolve is one that only a network
+// of somebody's own may know, and that no service is to be told.
+func isPrivateName(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	switch host[strings.LastIndexByte(host, '.')+1:] {
+	case host, "internal", "local", "lan", "home", "corp", "intranet", "private", "localdomain", "arpa", "onion", "test":
+		return true
+	}
+	return false
+}

@@ -323,7 +323,7 @@ func (c *Chain) prepare(ctx context.Context, r Request) (*Page, bool, error) {
 	}
 	target, err := c.o.Guard.Resolve(ctx, u.Hostname(), port)
 	if _, ok := errors.AsType[*egress.LookupError](err); ok {
-		return p, false, ctx.Err() // a service may know the name
+		return p, isPrivateName(u.Hostname()), ctx.Err() // a service may know the name
 	}
 	if err != nil {
 		return nil, false, err

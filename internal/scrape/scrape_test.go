@@ -43,7 +43,7 @@ func newWorld(t *testing.T, change func(*scrape.Options)) *world {
 		switch name {
 		case "inside.example", "hidden.example":
 			return []netip.Addr{netip.MustParseAddr("10.1.2.3")}, nil
-		case "unknown.example":
+		case "unknown.example", "db.internal", "printer", "nas.local":
 			return nil, &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
 		}
 		return []netip.Addr{netip.MustParseAddr(public)}, nil
@@ -288,6 +288,18 @@ func TestOpenedHostsAreNotToldToServices(t *testing.T) {
 	p := w.good(t, "http://inside.example/wiki")
 	if n := len(w.jina.Calls()) + len(w.serper.Calls()) + len(w.firecrawl.Calls()); n != 0 || p.Via != "direct" {
 		t.Errorf("%d calls of services; read by %s", n, p.Via)
+	}
+}
+
+func TestPrivateNamesAreNotToldToServices(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, url := range []string{"http://db.internal/", "http://printer/", "http://NAS.local./x"} {
+		if p, err := w.fetch(t, url); err == nil {
+			t.Errorf("%s: %+v", url, p)
+		}
+	}
+	if n := len(w.jina.Calls()) + len(w.serper.Calls()) + len(w.firecrawl.Calls()); n != 0 {
+		t.Errorf("%d calls of services", n)
 	}
 }
 
