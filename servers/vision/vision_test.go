@@ -214,7 +214,7 @@ func TestWays(t *testing.T) {
 
 // TestTooLarge gives Anthropic an image that is heavier than what it takes.
 func TestTooLarge(t *testing.T) {
-	img := image.NewRGBA(image.Rect(0, 0, 1200, 1000))
+	img := image.NewRGBA(image.Rect(0, 0, 1300, 1000))
 	x := uint32(1)
 	for i := range img.Pix {
 		x = x*1664525 + 1013904223
@@ -231,7 +231,7 @@ func TestTooLarge(t *testing.T) {
 	env := map[string]string{"ANTHROPIC_API_KEY": doubles.Key, "ANTHROPIC_BASE_URL": doubles.Start(t, doubles.Anthropic())}
 	cs := connect(t, vision.Options{Roots: []string{filepath.Dir(file)}}, env)
 	r := call(t, cs, "visual_question_answering", map[string]any{"image_path_or_url": "noise.png", "question": "?"})
-	if r.failed || !strings.Contains(r.out.Answer, "[image/jpeg of") || !strings.Contains(r.text, "Note: the image was sent as JPEG of 1200 × 1000 pixels") {
+	if r.failed || !strings.Contains(r.out.Answer, "[image/jpeg of") || !strings.Contains(r.text, "Note: the image was sent as JPEG of 1300 × 1000 pixels") {
 		t.Errorf("%+v", r)
 	}
 }
