@@ -123,7 +123,7 @@ func (o *output) text(mark string) string {
 	fmt.Fprintf(&b, "UNTRUSTED %s>>>\n", mark)
 	switch {
 	case o.Next > 0:
-		fmt.Fprintf(&b, "\nThere are %d more characters: call again with offset %d, or with that of a heading.", o.Chars-o.Next, o.Next)
+		fmt.Fprintf(&b, "\nThere is more (%d characters, as far as was read): call again with offset %d, or with that of a heading.", o.Chars-o.Next, o.Next)
 	case o.only:
 		fmt.Fprintf(&b, "\nThe text has %d characters: call again without outline, and with the offset of a heading where only that part is of use.", o.Chars)
 	}

@@ -202,22 +202,30 @@ func (j *job) fallback(ctx context.Context, address string, cause error) error {
 	case !j.s.readers:
 		return fmt.Errorf("%w. No service that reads pages is set up as another way (options jina_api_key, jina_base_url, serper_api_key, firecrawl_api_key)", cause)
 	}
-	chain, err := j.s.chain(j.convert)
-	if err != nil {
-		return err
-	}
-	page, err := chain.Fetch(ctx, scrape.Request{URL: address, Pages: j.in.Pages})
+	page, err := j.ask(ctx, address)
 	if err != nil {
 		return fmt.Errorf("%w. Nor did other ways help: %w", cause, err)
 	}
 	j.note("read by way of %s, as scrape_website would, for the download was of no use: %s", page.Via, cause)
+	j.final, j.title, j.plain = page.Final, page.Title, true
+	return nil
+}
+
+// ask reads a page by the services that do that, and takes its text.
+func (j *job) ask(ctx context.Context, address string) (*scrape.Page, error) {
+	chain, err := j.s.chain(j.convert)
+	if err != nil {
+		return nil, err
+	}
+	page, err := chain.Fetch(ctx, scrape.Request{URL: address, Pages: j.in.Pages})
+	if err != nil {
+		return nil, err
+	}
 	for _, n := range page.Notes {
 		j.note("%s", n)
 	}
-	j.final, j.title = page.Final, page.Title
 	j.src = document.Source{Name: "page.md", MIME: "text/markdown", URL: page.Final, Data: strings.NewReader(page.Text), Size: int64(len(page.Text))}
-	j.plain = true
-	return nil
+	return page, nil
 }
 
 // poor reports whether a page as it was downloaded is none that is worth reading: it

@@ -83,6 +83,12 @@ func TestVideoByReader(t *testing.T) {
 	pages.Add(doubles.Page{URL: "https://www.youtube.com/watch?v=consentaaaa", Title: "By a reader", Text: []string{strings.Repeat("What is said in the film is written down here by the reader in whole sentences. ", 10)}})
 	cs := connect(t, reading.Options{YouTubeBaseURL: "http://" + w.knobs.Web, JinaBaseURL: doubles.Start(t, doubles.Jina(pages))}, w.knobs)
 	holds(t, good(t, cs, args{"uri": "https://youtu.be/consentaaaa"}).text, "What is said in the film", "by way of jina")
+	pages.Add(doubles.Page{URL: "https://www.youtube.com/watch?v=silentaaaaa", Title: "By a reader", Text: []string{strings.Repeat("Somebody has heard this and wrote it down for the reader of the page. ", 10)}})
+	got := good(t, cs, args{"uri": "https://youtu.be/silentaaaaa"})
+	holds(t, got.body, "# Silent", "## The page by way of jina", "Somebody has heard this")
+	if got.data.Format != "video" || got.data.Title != "Silent" {
+		t.Errorf("got %+v", got.data)
+	}
 }
 
 // TestMediaPages reads pages of films elsewhere.

@@ -78,6 +78,11 @@ func (j *job) video(ctx context.Context, id string) error {
 		j.note("the transcript is that of the captions %q", t.String())
 	}
 	j.head = v.Markdown(cues)
+	if len(cues) == 0 && j.s.readers { // some readers know what is said
+		if page, err := j.ask(ctx, j.final); err == nil {
+			j.head += "\n\n## The page by way of " + page.Via
+		}
+	}
 	return nil
 }
 
