@@ -51,6 +51,20 @@ func Cell(s string, limit int) string {
 	return strings.NewReplacer("|", `\|`, "`", "'").Replace(Line(s, limit))
 }
 
+// Fence returns a fence of backticks that no line of the text can close.
+func Fence(text string) string {
+	longest, run := 2, 0
+	for i := range len(text) {
+		if text[i] != '`' {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return strings.Repeat("`", longest+1)
+}
+
 // Table returns a Markdown table of at most limit characters: as many rows as fit,
 // and a line that says how many did not.
 func Table(head []string, rows [][]string, limit int) string {

@@ -48,3 +48,11 @@ func TestPage(t *testing.T) {
 		t.Errorf("%d characters", n)
 	}
 }
+
+func TestFence(t *testing.T) {
+	for text, want := range map[string]string{"": "```", "a `b` ```c": "````", "`````": "``````"} {
+		if got := answer.Fence(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

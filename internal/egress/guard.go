@@ -32,6 +32,9 @@ type Guard struct {
 	// system's where a caller sets no others.
 	Lookup func(ctx context.Context, name string) ([]netip.Addr, error)
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	// Own returns the networks that this machine has addresses in; net.InterfaceAddrs
+	// where it is nil.
+	Own func() ([]net.Addr, error)
 
 	server string
 	allow  []opening
@@ -239,6 +242,9 @@ func entry(h Host, port int) string {
 func (g *Guard) Refuses(a netip.Addr, name string, port int) string {
 	why := Special(a)
 	if why == "" {
+		why = g.near(a)
+	}
+	if why == "" {
 		return ""
 	}
 	if isMetadata(a) {
@@ -255,6 +261,38 @@ func (g *Guard) Refuses(a netip.Addr, name string, port int) string {
 	if inner, ok := embedded(a); ok { // a gateway passes it on: the inner address counts too
 		if what := g.Refuses(inner, name, port); what != "" {
 			return what
+		}
+	}
+	return ""
+}
+
+// near says whether a public address is one of this machine, whose services may hold
+// others for near, or by IPv6 one of its own network: there every machine has a public
+// address.
+func (g *Guard) near(a netip.Addr) string {
+	own := g.Own
+	if own == nil {
+		own = net.InterfaceAddrs
+	}
+	networks, err := own()
+	if err != nil {
+		return "an address that cannot be told from those of this machine"
+	}
+	for _, n := range networks {
+		ip, ok := n.(*net.IPNet)
+		if !ok {
+			continue
+		}
+		addr, ok := netip.AddrFromSlice(ip.IP)
+		if !ok {
+			continue
+		}
+		addr = addr.Unmap()
+		if addr == a {
+			return "an address of this machine"
+		}
+		if bits, _ := ip.Mask.Size(); a.Is6() && addr.Is6() && bits >= 48 && netip.PrefixFrom(addr, bits).Masked().Contains(a) {
+			return "an address of this machine's own network"
 		}
 	}
 	return ""

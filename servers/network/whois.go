@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/egress"
 )
 
@@ -56,19 +57,19 @@ func (w *whois) lookup(ctx context.Context, in whoisInput) (string, whoisOutput,
 	}
 	at := w.first
 	var asked []string
-	var answer, note string
+	var reply, note string
 	for {
 		got, err := w.ask(ctx, at, query)
 		asked = append(asked, at)
 		if err != nil {
-			if answer == "" {
+			if reply == "" {
 				return "", whoisOutput{}, err
 			}
 			note = fmt.Sprintf("\nThe referral to %s failed: %s\n", plain(at, 120), err)
 			break
 		}
 		if tidy := tidyWhois(got); tidy != "" {
-			answer = tidy
+			reply = tidy
 		}
 		next, ok := w.referral(got)
 		if !ok || len(asked) > whoisReferrals || slices.Contains(asked, next) {
@@ -76,20 +77,21 @@ func (w *whois) lookup(ctx context.Context, in whoisInput) (string, whoisOutput,
 		}
 		at = next
 	}
-	if answer == "" {
-		answer = "No entry."
+	if reply == "" {
+		reply = "No entry."
 	}
-	head := fmt.Sprintf("## Whois %s\n\nAsked: %s\n\n```\n", query, plain(strings.Join(asked, ", then "), 300))
+	fence := answer.Fence(reply)
+	head := fmt.Sprintf("## Whois %s\n\nAsked: %s\n\n%s\n", query, plain(strings.Join(asked, ", then "), 300), fence)
 	const more = "\n… the rest was left out to keep the answer short"
-	room := whoisChars - len([]rune(head)) - len([]rune(note)) - 10
-	if len([]rune(answer)) > room {
-		answer = cut(answer, room-len([]rune(more))) + more
+	room := whoisChars - len([]rune(head)) - len([]rune(note)) - len(fence) - 10
+	if len([]rune(reply)) > room {
+		reply = cut(reply, room-len([]rune(more))) + more
 	}
-	out := whoisOutput{make([]string, len(asked)), answer}
+	out := whoisOutput{make([]string, len(asked)), reply}
 	for i, a := range asked {
 		out.Asked[i] = plain(a, 120)
 	}
-	return head + answer + "\n```\n" + note, out, nil
+	return head + reply + "\n" + fence + "\n" + note, out, nil
 }
 
 // whoisQuery returns the query as it is sent: one word, and nothing that a server
