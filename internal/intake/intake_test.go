@@ -43,7 +43,11 @@ func TestPaths(t *testing.T) {
 	write(t, filepath.Join(dir, "large.png"), strings.Repeat("x", 2000))
 	links := runtime.GOOS != "windows"
 	if links {
-		for name, to := range map[string]string{"out.png": secret, "dir": outside, "in.png": filepath.Join("sub", "a b.png"), "link-to-dir": dir} {
+		out, err := filepath.Rel(dir, secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, to := range map[string]string{"out.png": secret, "relative.png": out, "dir": outside, "in.png": filepath.Join("sub", "a b.png"), "link-to-dir": dir} {
 			if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +68,7 @@ func TestPaths(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		secret: "no file", "../" + filepath.Base(outside) + "/secret.png": "no file", "sub/../../" + filepath.Base(outside) + "/secret.png": "no file",
-		"out.png": "no", "dir/secret.png": "no", "/etc/passwd": "no file", "file:///etc/passwd": "no file", "file://host/etc/passwd": "not valid",
+		"out.png": "no", "relative.png": "no file", "dir/secret.png": "no", "/etc/passwd": "no file", "file:///etc/passwd": "no file", "file://host/etc/passwd": "not valid",
 		"sub": "no file", "empty.png": "empty", "large.png": "larger than", "nothing.png": "no file", "": "no file is named", "a\x00b": "zero byte",
 		"ftp://x/y": "cannot be read here", "gopher://x": "cannot be read here", strings.Repeat("a", 10<<20): "has 10485760 bytes",
 		"/home/user/plot.png": "download_file_from_sandbox_to_local", "-o/etc/passwd": "no file", "$(id)": "no file", "`id`;|&": "no file",

@@ -2,6 +2,8 @@ package picture_test
 
 import (
 	"bytes"
+	"encoding/binary"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/gif"
@@ -128,12 +130,13 @@ func TestOrientation(t *testing.T) {
 func TestRefused(t *testing.T) {
 	bomb := write(t, image.NewGray(image.Rect(0, 0, 1, 1)), "image/png")
 	copy(bomb[16:], "\x00\x01\x00\x00\x00\x01\x00\x00") // 65,536 × 65,536
+	binary.BigEndian.PutUint32(bomb[29:], crc32.ChecksumIEEE(bomb[12:29]))
 	good := write(t, noise(50, 50), "image/png")
 	for name, c := range map[string]struct {
 		b    []byte
 		want string
 	}{
-		"bomb": {bomb, "damaged"}, "cut": {good[:len(good)/2], "damaged"}, "head": {good[:10], "damaged"},
+		"bomb": {bomb, "million that are decoded"}, "cut": {good[:len(good)/2], "damaged"}, "head": {good[:10], "damaged"},
 		"heic": {[]byte("\x00\x00\x00\x18ftypheic\x00\x00\x00\x00"), "HEIC"}, "avif": {[]byte("\x00\x00\x00\x18ftypavif\x00\x00\x00\x00"), "AVIF"},
 	} {
 		if f, err := picture.Fit(t.Context(), c.b, picture.Limits{Bytes: 1, Side: 10}); err == nil || !strings.Contains(err.Error(), c.want) {
