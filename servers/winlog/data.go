@@ -79,13 +79,15 @@ func dataOf(f found, message, value int) eventData {
 // A channel is a log, as a list has it.
 type channel struct {
 	Name    string   `json:"name" jsonschema:"name of the log, for log_name"`
-	Records int64    `json:"records" jsonschema:"about how many records it holds; -1 where that is not known"`
+	Records int64    `json:"records" jsonschema:"how many records it holds that can be read; -1 where that is not known"`
+	About   bool     `json:"about,omitempty" jsonschema:"whether records is an estimate by their numbers, as for large logs"`
 	Bytes   int64    `json:"bytes" jsonschema:"size of its files"`
 	Oldest  string   `json:"oldest,omitempty" jsonschema:"time of its oldest record, in UTC"`
 	Newest  string   `json:"newest,omitempty" jsonschema:"time of its newest record, in UTC"`
 	Files   []string `json:"files,omitempty" jsonschema:"its files, where it is read from files"`
 
 	first, last time.Time
+	shut        bool // a file of it could not be opened
 }
 
 func (c *channel) see(t time.Time) {
@@ -106,6 +108,7 @@ type listing struct {
 	damages  []damage
 	notes    []string
 	cut      bool
+	counted  int // chunks that were looked into
 }
 
 // isError reports whether people would call an event one.

@@ -11,7 +11,7 @@ import (
 
 // NewAt returns a server on a folder, for which it is that time.
 func NewAt(dir string, now time.Time) (*mcp.Server, error) {
-	f, err := openFolder(dir)
+	f, err := newSpot(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,8 @@ import (
 const (
 	maxFiles   = 5_000
 	maxEntries = 50_000
-	maxFolders = 8 // below each other
+	maxFolders = 8     // below each other
+	counted    = 2_000 // chunks of 64 KiB whose records a list counts; of more it trusts their numbers
 )
 
 // A folder is a source of .evtx files. They are opened through an os.Root, so that no
@@ -214,7 +215,7 @@ func noSuchLog(log string, list []logFile) error {
 		}
 	}
 	if len(names) == 0 {
-		return errors.New("there is no .evtx file in the configured folder. The operator sets another one with the option dir, or WINLOG_DIR")
+		return errors.New("there is no .evtx file in the configured folder. The operator sets another one with the option dir, or WINLOG_DIR in env: of this server's entry")
 	}
 	const most = 20
 	hint := strings.Join(names[:min(len(names), most)], ", ")
@@ -268,6 +269,7 @@ func (out *listing) add(ctx context.Context, root *os.Root, c *channel, l logFil
 	src, r, err := open(root, l.name)
 	if err != nil {
 		out.damages = append(out.damages, unread(l.name, err))
+		c.shut = !errors.Is(err, evtx.ErrFormat)
 		return
 	}
 	defer src.Close()
@@ -277,15 +279,17 @@ func (out *listing) add(ctx context.Context, root *os.Root, c *channel, l logFil
 	}
 	var buf evtx.Chunk
 	for i, info := range chunks {
-		if info.LastID > 0 {
-			c.Records += int64(min(info.LastID-info.FirstID, 4096)) + 1
-		}
-		if i > 0 && i < len(chunks)-1 {
+		if out.counted++; i > 0 && i < len(chunks)-1 && (out.counted > counted || ctx.Err() != nil) {
+			if info.LastID > 0 {
+				c.Records += int64(min(info.LastID-info.FirstID, 4096)) + 1
+			}
+			c.About = true
 			continue
 		}
 		if r.Load(info, &buf) != nil {
 			return
 		}
+		c.Records += int64(len(buf.Records()))
 		for _, rec := range buf.Records() {
 			c.see(rec.Written)
 		}

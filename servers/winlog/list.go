@@ -47,6 +47,9 @@ func (s *server) list(ctx context.Context, in listInput) (string, listOutput, er
 	}
 	out := listOutput{Channels: []channel{}, Damage: damageLines(found.damages), Notes: found.notes}
 	for _, c := range found.channels {
+		if c.Records == 0 && c.shut {
+			c.Records = -1 // it may hold many
+		}
 		if c.Records == 0 && !in.IncludeEmpty {
 			out.Empty++
 			continue
@@ -92,6 +95,9 @@ func listText(out *listOutput, part string) string {
 		records, files := "?", "-"
 		if c.Records >= 0 {
 			records = fmt.Sprint(c.Records)
+			if c.About {
+				records = "about " + records
+			}
 		}
 		if len(c.Files) > 0 {
 			files = shown(strings.Join(c.Files, ", "), 120)

@@ -11,7 +11,7 @@ import (
 )
 
 var errNoLogs = errors.New("there are no Windows event logs here: this machine is no Windows, and no folder of .evtx files is configured. " +
-	"The operator sets the option dir of the server winlog, or WINLOG_DIR in its environment")
+	"The operator sets the option dir of the server winlog, or WINLOG_DIR in env: of its entry (or in the environment of tenon server winlog)")
 
 // plain returns foreign text fit for one line of an answer: without control characters
 // and what reorders or hides text, cut to limit characters.

@@ -44,7 +44,7 @@ const limit = 20 * time.Second
 
 // Options are the settings of the server. The zero value is useful on Windows.
 type Options struct {
-	Dir string `json:"dir,omitempty" path:"yes" jsonschema:"folder of .evtx files to read, with the folders in it, or one such file; also from WINLOG_DIR in the environment; default: on Windows the logs of the running system, elsewhere none"`
+	Dir string `json:"dir,omitempty" path:"yes" jsonschema:"folder of .evtx files to read, with the folders in it, or one such file; also from WINLOG_DIR in env: of this server's entry (or in the environment of tenon server winlog); default: on Windows the logs of the running system, elsewhere none"`
 }
 
 // A source is where events come from.
@@ -88,8 +88,8 @@ type server struct {
 	now    func() time.Time
 }
 
-// New returns the server. It fails where the option dir names nothing that can be
-// read.
+// New returns the server. It fails where the option dir names what is neither a folder
+// nor a file; one that is not there is looked for again at each call.
 func New(o Options) (*mcp.Server, error) { return NewIn(o, os.Getenv) }
 
 // NewIn is New where the environment is another one than that of this process.
@@ -97,7 +97,7 @@ func NewIn(o Options, getenv func(string) string) (*mcp.Server, error) {
 	dir := cmp.Or(o.Dir, getenv("WINLOG_DIR"))
 	s := &server{now: time.Now}
 	if dir != "" {
-		f, err := openFolder(dir)
+		f, err := newSpot(dir)
 		if err != nil {
 			return nil, fmt.Errorf("option dir: %w", err)
 		}

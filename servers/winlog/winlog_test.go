@@ -396,6 +396,35 @@ func TestListChannels(t *testing.T) {
 	}
 }
 
+// TestCountsOfLists holds the records that a list counts to those that can be read, and
+// files that may not be read to be no empty logs.
+func TestCountsOfLists(t *testing.T) {
+	srv, err := winlog.NewAt(filepath.Join("testdata", "logs"), now)
+	cs := connect(t, srv, err)
+	list := call(t, cs, "list_event_channels", args{}).data.Channels
+	if len(list) == 0 {
+		t.Fatal("no logs")
+	}
+	for _, c := range list {
+		a := call(t, cs, "event_statistics", args{"log_name": c.Name, "level": "Verbose", "start": "1990-01-01"})
+		if a.data.Total > c.Records || len(c.Files) == 1 && a.data.Total < c.Records && len(a.data.Damage) == 0 {
+			t.Errorf("%s: %d in the list, %d counted, %v", c.Name, c.Records, a.data.Total, a.data.Damage)
+		}
+	}
+	if os.Getuid() <= 0 {
+		return // root may read everything
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "Shut.evtx"), mixed(), 0); err != nil {
+		t.Fatal(err)
+	}
+	srv, err = winlog.NewAt(dir, now)
+	a := call(t, connect(t, srv, err), "list_event_channels", args{})
+	if a.data.Empty != 0 || a.data.Total != 1 || a.data.Channels[0].Records != -1 || !strings.Contains(a.text, "permission denied") {
+		t.Error(a.text)
+	}
+}
+
 func TestRecordByID(t *testing.T) {
 	srv, err := winlog.NewAt(filepath.Join("testdata", "logs"), now)
 	cs := connect(t, srv, err)
@@ -478,8 +507,27 @@ func TestLongAnswers(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	if _, err := winlog.New(winlog.Options{Dir: filepath.Join(t.TempDir(), "none")}); err == nil || !strings.Contains(err.Error(), "option dir") {
-		t.Errorf("got %v", err)
+	late := filepath.Join(t.TempDir(), "late")
+	srv, err := winlog.New(winlog.Options{Dir: late})
+	cs := connect(t, srv, err)
+	for range 2 { // before it is there, and when it has gone
+		for _, tool := range []string{"list_event_channels", "query_windows_event", "event_statistics"} {
+			if a := call(t, cs, tool, args{}); !a.isError || !strings.Contains(a.text, late+", the folder of .evtx files that the operator set") {
+				t.Error(a.text)
+			}
+		}
+		if err := os.Mkdir(late, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(late, "System.evtx"), mixed(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if a := call(t, cs, "list_event_channels", args{}); a.data.Total != 1 {
+			t.Error(a.text)
+		}
+		if err := os.RemoveAll(late); err != nil {
+			t.Fatal(err)
+		}
 	}
 	file := filepath.Join("testdata", "logs", "issue_201.evtx")
 	for _, how := range []string{"option", "environment"} {
@@ -502,7 +550,7 @@ func TestOptions(t *testing.T) {
 			t.Error(a.text)
 		}
 	}
-	cs := folder(t, nil)
+	cs = folder(t, nil)
 	if a := call(t, cs, "query_windows_event", args{}); !a.isError || !strings.Contains(a.text, "there is no .evtx file in the configured folder") {
 		t.Error(a.text)
 	}
