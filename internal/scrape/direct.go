@@ -57,11 +57,15 @@ func (c *Chain) read(ctx context.Context, at string, h http.Header, body []byte,
 	var extra found // what a page leads to besides
 	if t, _, _ := mime.ParseMediaType(kind); t == "text/html" || t == "application/xhtml+xml" || t == "" && bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) {
 		page = true
+		if len(body) > maxPage {
+			body = body[:maxPage]
+			extra.notes = []string{fmt.Sprintf("the page is larger than %d MiB: the rest was not read", maxPage>>20)}
+		}
 		film, ok := c.video(ctx, at, body)
 		if ok && film.document {
 			return film, nil
 		}
-		extra = film
+		extra.text, extra.notes = film.text, append(extra.notes, film.notes...)
 		if main := readable(body, kind); main != nil {
 			body, src.MIME = main, "text/html; charset=utf-8"
 		}
@@ -80,6 +84,9 @@ func (c *Chain) read(ctx context.Context, at string, h http.Header, body []byte,
 	}
 	return f, nil
 }
+
+// maxPage bounds a page, which becomes a tree that is many times as large.
+const maxPage = 10 << 20
 
 // fileName returns the name of the file that a site sent.
 func fileName(at string, h http.Header) string {

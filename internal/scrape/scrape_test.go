@@ -384,6 +384,20 @@ func TestCharsets(t *testing.T) {
 	}
 }
 
+// TestHugePages reads the begin of a page that is larger than is read, and of one that
+// is nested beyond all measure.
+func TestHugePages(t *testing.T) {
+	w := newWorld(t, siteOnly)
+	w.web.Add(doubles.Page{URL: "http://harbour.example/huge", Type: "text/html", Body: []byte("<html><body><p>The begin of it.</p><!--" + strings.Repeat("much that is no text ", 530_000) + "--><p>The end</p></body></html>")})
+	if p := w.good(t, "http://harbour.example/huge"); !strings.Contains(p.Text, "The begin of it.") || !strings.Contains(notes(p), "larger than 10 MiB") || strings.Contains(p.Text, "The end") {
+		t.Errorf("%d characters, %q", len(p.Text), p.Notes)
+	}
+	w.web.Add(doubles.Page{URL: "http://harbour.example/deep", Type: "text/html", Body: []byte(strings.Repeat("<div>", 200_000) + "deep")})
+	if p, err := w.fetch(t, "http://harbour.example/deep"); err == nil {
+		t.Errorf("%+v", p)
+	}
+}
+
 func TestBlockedAddresses(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, url := range []string{

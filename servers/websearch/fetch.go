@@ -60,15 +60,15 @@ func (s *server) fetch(ctx context.Context, in fetchInput) (fetchOutput, error) 
 		return fetchOutput{}, err
 	}
 	p.Text = readable(p.Text)
-	out := fetchOutput{URL: egress.Plain(p.URL, 1000), Title: egress.Plain(p.Title, 300), Via: p.Via, Quality: p.Score, Chars: len([]rune(p.Text))}
+	out := fetchOutput{URL: egress.Plain(p.URL, 800), Title: egress.Plain(p.Title, 300), Via: p.Via, Quality: p.Score, Chars: len([]rune(p.Text))}
 	if p.Final != p.URL {
-		out.Final = egress.Plain(p.Final, 1000)
+		out.Final = egress.Plain(p.Final, 800)
 	}
 	if in.Offset > 0 && in.Offset >= out.Chars {
 		return fetchOutput{}, fmt.Errorf("offset %d is beyond the end: the text has %d characters", in.Offset, out.Chars)
 	}
-	for _, n := range p.Notes[:min(len(p.Notes), 10)] {
-		out.Notes = append(out.Notes, egress.Plain(n, 200))
+	for _, n := range p.Notes[:min(len(p.Notes), 8)] {
+		out.Notes = append(out.Notes, egress.Plain(n, 150))
 	}
 	out.Text, out.Next = p.Part(in.Offset, most)
 	return out, nil
