@@ -107,10 +107,10 @@ func All() []Server {
 			Name: "knowledge", Port: 8014, Meta: knowledge.Meta(),
 			Summary: "What documents say: runbooks, manuals and notes in folders, found by words and by meaning.",
 		}, knowledge.NewIn),
-		bundle(Server{
+		bundleIn(Server{
 			Name: "reading", Port: 8018, Keyless: true, Meta: reading.Meta(),
 			Summary: "Files and pages of any kind as Markdown, from the web or from folders that are opened.",
-		}, reading.New),
+		}, reading.NewIn),
 		bundleIn(Server{
 			Name: "searching", Port: 8016, Meta: searching.Meta(),
 			Summary: "Searches of the web, Wikipedia in any language, archived pages, and the reading of what was found.",

@@ -35,7 +35,7 @@ import (
 
 // Options are the settings of the server.
 type Options struct {
-	Roots       []string `json:"roots,omitempty" jsonschema:"folders whose files may be read; default: none, and no local file is read"`
+	Roots       []string `json:"roots,omitempty" path:"yes" jsonschema:"folders whose files may be read; default: none, and no local file is read"`
 	Allow       []string `json:"allow,omitempty" jsonschema:"internal hosts that may be read from besides public ones: networks, addresses or names, with or without a port, such as 10.20.0.0/16, files.internal:8443 or *.corp.example"`
 	Blocked     []string `json:"blocked,omitempty" jsonschema:"addresses that are not read, each as HOST or HOST/FIRST-SEGMENT; default: data sets and spaces of Hugging Face; a single - blocks nothing"`
 	MaxDownload int      `json:"max_download_mb,omitempty" jsonschema:"size in MiB, once unpacked, beyond which nothing is downloaded, 1 to 1024; default: 100"`
@@ -51,7 +51,7 @@ type Options struct {
 	YouTubeBaseURL   string `json:"youtube_base_url,omitempty" jsonschema:"where pages of YouTube are read from; default: $YOUTUBE_BASE_URL, else https://www.youtube.com"`
 
 	Proxy  string `json:"proxy,omitempty" jsonschema:"proxy for all requests, such as http://proxy.example:3128; none is for none; default: that of the environment"`
-	CAFile string `json:"ca_file,omitempty" jsonschema:"file of PEM certificates to trust besides the system's"`
+	CAFile string `json:"ca_file,omitempty" path:"yes" jsonschema:"file of PEM certificates to trust besides the system's"`
 }
 
 const (
@@ -80,8 +80,11 @@ type server struct {
 }
 
 // New returns the server. It fails where an option cannot be used, and names it.
-func New(o Options) (*mcp.Server, error) {
-	s, err := build(o, os.Getenv)
+func New(o Options) (*mcp.Server, error) { return NewIn(o, os.Getenv) }
+
+// NewIn is New where the environment is another one than that of this process.
+func NewIn(o Options, getenv func(string) string) (*mcp.Server, error) {
+	s, err := build(o, getenv)
 	if err != nil {
 		return nil, err
 	}
