@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -83,6 +84,12 @@ func (s *server) add(ctx context.Context, in addInput) (addOutput, error) {
 	return addOutput{Path: shown, Bytes: len(in.Content)}, nil
 }
 
+// devices are names that lead to no file on Windows, whatever their ending.
+var devices = []string{
+	"CON", "PRN", "AUX", "NUL", "COM1", "COM2", "COM3", "COM4", "COM5", "COM6", "COM7", "COM8", "COM9",
+	"LPT1", "LPT2", "LPT3", "LPT4", "LPT5", "LPT6", "LPT7", "LPT8", "LPT9",
+}
+
 // newName returns the path below the folder, checked.
 func newName(name string) (string, error) {
 	name = strings.TrimSpace(name)
@@ -105,6 +112,9 @@ func newName(name string) (string, error) {
 		return "", wrong(fmt.Sprintf("has more than %d folders", maxDepth-1))
 	}
 	for _, p := range parts {
+		if base, _, _ := strings.Cut(p, "."); slices.Contains(devices, strings.ToUpper(base)) {
+			return "", wrong("has the name of a device of Windows")
+		}
 		if strings.HasPrefix(p, ".") || strings.HasPrefix(p, "-") || strings.TrimSpace(p) != p || strings.HasSuffix(p, ".") || strings.ContainsFunc(p, odd) {
 			return "", wrong("has a part that begins with a dot or a hyphen, or a character that names of files should not have")
 		}

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -144,9 +145,12 @@ func nobody(library.Status) {}
 // readable frees a text of a document of what is no text for a reader.
 func readable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || r >= ' ' && r != utf8.RuneError && (r < 0x7f || r > 0x9f) {
+		switch {
+		case r == '\n' || r == '\t' || r == '\u200c' || r == '\u200d': // the last two join letters
 			return r
+		case r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
+			return -1
 		}
-		return -1
+		return r
 	}, s)
 }

@@ -278,11 +278,13 @@ func (o searchOutput) markdown(query string) string {
 		b.WriteString("\n")
 	}
 	for i, h := range o.Hits {
-		fmt.Fprintf(&b, "## Source %d | %s", i+1, h.Source)
+		fmt.Fprintf(&b, "## Source %d | %s", i+1, answer.Line(h.Source, 300))
 		if h.Chapter != "" {
-			fmt.Fprintf(&b, " | Chapter: %s", h.Chapter)
+			fmt.Fprintf(&b, " | Chapter: %s", answer.Line(h.Chapter, 300))
 		}
-		b.WriteString("\n\n" + h.text)
+		// Its text cannot leave the fence, and so not pass for another source.
+		fence := answer.Fence(h.text)
+		b.WriteString("\n\n" + fence + "markdown\n" + h.text + "\n" + fence)
 		if h.Truncated {
 			b.WriteString("\n… (cut: kb_get_document has the whole)")
 		}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/document"
+	"github.com/tenon-mcp/tenon/internal/regular"
 	"github.com/tenon-mcp/tenon/servers/knowledge/chunk"
 	"github.com/tenon-mcp/tenon/servers/knowledge/index"
 )
@@ -316,7 +317,7 @@ func openIn(dir, rel string) (*os.File, error) {
 		return nil, err
 	}
 	defer root.Close()
-	return root.Open(rel)
+	return regular.Open(root, rel)
 }
 
 // reason returns an error without the path, which the document has.
