@@ -57,9 +57,9 @@ func (c *Chain) read(ctx context.Context, at string, h http.Header, body []byte,
 	var extra found // what a page leads to besides
 	if t, _, _ := mime.ParseMediaType(kind); t == "text/html" || t == "application/xhtml+xml" || t == "" && bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) {
 		page = true
-		if len(body) > maxPage {
-			body = body[:maxPage]
-			extra.notes = []string{fmt.Sprintf("the page is larger than %d MiB: the rest was not read", maxPage>>20)}
+		if len(body) > c.maxPage {
+			body = body[:c.maxPage]
+			extra.notes = []string{fmt.Sprintf("the page is larger than %d KiB: the rest was not read", c.maxPage>>10)}
 		}
 		film, ok := c.video(ctx, at, body)
 		if ok && film.document {

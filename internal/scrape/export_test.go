@@ -23,3 +23,6 @@ func Captions(s string) []string {
 	}
 	return out
 }
+
+// SetMaxPage bounds the pages of a chain.
+func SetMaxPage(c *Chain, bytes int) { c.maxPage = bytes }

@@ -89,6 +89,8 @@ type Chain struct {
 	policy *Policy
 	ways   []way
 	kept   kept
+
+	maxPage int
 }
 
 // A way is one of the means to read a page.
@@ -123,7 +125,7 @@ func New(o Options) (*Chain, error) {
 	if o.Waits == nil {
 		o.Waits = egress.Seconds(4, 16)
 	}
-	c := &Chain{o: o}
+	c := &Chain{o: o, maxPage: maxPage}
 	var err error
 	if c.policy, err = NewPolicy(o.Blocked); err != nil {
 		return nil, err
