@@ -90,8 +90,8 @@ func newServer(o Options, getenv func(string) string) (*server, error) {
 		if s.writable, err = filepath.Abs(o.Writable); err != nil {
 			return nil, fmt.Errorf("option writable: %w", err)
 		}
-		if real, err := filepath.EvalSymlinks(s.writable); err == nil {
-			s.writable = real // else it may come yet
+		if target, err := filepath.EvalSymlinks(s.writable); err == nil {
+			s.writable = target // else it may come yet
 		}
 	}
 	if len(roots) == 0 {

@@ -1,7 +1,10 @@
 package knowledge_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +22,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/testenv"
 	"github.com/tenon-mcp/tenon/servers/knowledge"
+	"github.com/tenon-mcp/tenon/servers/knowledge/index"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -291,6 +295,33 @@ func TestNothingOutside(t *testing.T) {
 	if left, err := os.ReadDir(outside); err != nil || len(left) != 1 {
 		t.Errorf("written outside: %v, %v", left, err)
 	}
+}
+
+// TestReadingThatKills: a document whose reading ends the process is read once.
+func TestReadingThatKills(t *testing.T) {
+	dir, indexDir := t.TempDir(), t.TempDir()
+	content := []byte("<h1>Frotz</h1>")
+	if err := os.WriteFile(filepath.Join(dir, "a.html"), content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o := knowledge.Options{Roots: []string{dir}, IndexDir: indexDir}
+	(&base{t: t, cs: connect(t, o)}).eventually("search_knowledge_base", map[string]any{"query": "frotz"}, "a.html")
+	files, err := filepath.Glob(filepath.Join(indexDir, "*.db"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	x, err := index.Open(t.Context(), files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := sha256.Sum256(append(content, ' '))
+	if _, err := x.Attempt(t.Context(), "a.html", hex.EncodeToString(hash[:])); err != nil { // as a process that died left it
+		t.Fatal(err)
+	}
+	if err := errors.Join(x.Close(), os.WriteFile(filepath.Join(dir, "a.html"), append(content, ' '), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	(&base{t: t, cs: connect(t, o)}).eventually("kb_list_documents", map[string]any{}, "has ended the server before")
 }
 
 func TestAdd(t *testing.T) {

@@ -58,6 +58,7 @@ type cutter struct {
 	titles   [Depth]string // the headings that now hold
 	text     strings.Builder
 	length   int
+	says     bool // it has more than headings
 }
 
 func (c *cutter) enter(b block) {
@@ -81,7 +82,7 @@ func (c *cutter) path() string {
 func (c *cutter) flush() {
 	text := c.text.String()
 	c.text.Reset()
-	c.length = 0
+	c.length, c.says = 0, false
 	if strings.TrimSpace(text) == "" && len(c.sections) > 0 {
 		c.sections[len(c.sections)-1].Text += text
 		return
@@ -98,6 +99,7 @@ func (c *cutter) add(b block) {
 	}
 	if n <= c.most {
 		c.write(b.text, n)
+		c.says = c.says || b.kind != heading && b.kind != blank
 		return
 	}
 	for _, piece := range b.pieces(c.most) {
@@ -106,6 +108,7 @@ func (c *cutter) add(b block) {
 			c.flush()
 		}
 		c.write(piece, n)
+		c.says = true
 	}
 }
 
@@ -116,21 +119,7 @@ func (c *cutter) write(text string, n int) {
 
 // onlyHeading reports whether the section has nothing but headings yet, which must not
 // stand alone.
-func (c *cutter) onlyHeading() bool {
-	const longest = 2000 // of headings that are looked at
-	if c.length > longest {
-		return false
-	}
-	headings := false
-	for line := range strings.SplitSeq(c.text.String(), "\n") {
-		level, _ := atx(line)
-		if level == 0 && strings.TrimSpace(line) != "" {
-			return false
-		}
-		headings = headings || level > 0
-	}
-	return headings
-}
+func (c *cutter) onlyHeading() bool { return c.length > 0 && !c.says && c.length < c.most }
 
 // Passages cuts the text of a section into passages of about most characters, each
 // of which begins with up to overlap characters of the one before it. A passage is

@@ -70,3 +70,26 @@ func (x *Index) Touch(ctx context.Context, path string, size int64, modified tim
 	_, err := x.write.ExecContext(ctx, `UPDATE documents SET size = ?, modified = ? WHERE path = ?`, size, modified.UnixNano(), path)
 	return err
 }
+
+// Attempt notes that a version of a file is about to be read, and reports whether it
+// was before, without an end: then the reading has ended the process.
+func (x *Index) Attempt(ctx context.Context, path, version string) (before bool, err error) {
+	var last string
+	err = x.write.QueryRowContext(ctx, `SELECT version FROM attempts WHERE path = ?`, path).Scan(&last)
+	if err == nil && last == version {
+		return true, nil
+	}
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return false, fmt.Errorf("read the index: %w", err)
+	}
+	if _, err := x.write.ExecContext(ctx, `INSERT OR REPLACE INTO attempts VALUES (?, ?)`, path, version); err != nil {
+		return false, fmt.Errorf("write the index: %w", err)
+	}
+	return false, nil
+}
+
+// Ended notes that the reading of a file has ended, however it did.
+func (x *Index) Ended(ctx context.Context, path string) error {
+	_, err := x.write.ExecContext(ctx, `DELETE FROM attempts WHERE path = ?`, path)
+	return err
+}

@@ -164,6 +164,26 @@ func TestDocument(t *testing.T) {
 	}
 }
 
+// TestAttempt: a reading that has not ended is known by the next process.
+func TestAttempt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	for i, want := range []bool{false, true} {
+		if before, err := open(t, path).Attempt(t.Context(), "a.pdf", "v1"); err != nil || before != want {
+			t.Errorf("attempt %d: %v, %v", i, before, err)
+		}
+	}
+	x := open(t, path)
+	if before, err := x.Attempt(t.Context(), "a.pdf", "v2"); err != nil || before {
+		t.Errorf("another version: %v, %v", before, err)
+	}
+	if err := x.Ended(t.Context(), "a.pdf"); err != nil {
+		t.Error(err)
+	}
+	if before, err := x.Attempt(t.Context(), "a.pdf", "v2"); err != nil || before {
+		t.Errorf("after its end: %v, %v", before, err)
+	}
+}
+
 // TestOpen: what is kept is there again; a file that cannot be read is made anew.
 func TestOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")

@@ -92,8 +92,8 @@ func New(o Options) (*Library, error) {
 		if err != nil {
 			return nil, fmt.Errorf("folder %s: %w", dir, err)
 		}
-		if real, err := filepath.EvalSymlinks(abs); err == nil {
-			abs = real // else it may come yet
+		if target, err := filepath.EvalSymlinks(abs); err == nil {
+			abs = target // else it may come yet
 		}
 		if info, err := os.Stat(abs); err == nil && !info.IsDir() {
 			return nil, fmt.Errorf("%s is no folder", dir)

@@ -280,7 +280,7 @@ func (l *Library) document(ctx context.Context, r *run, one file) *index.Documen
 	if err == nil && before.Hash == d.Hash && before.Problem == "" && r.index.Load().Touch(ctx, one.name, one.size, one.modified) == nil {
 		return nil
 	}
-	doc, err := r.convert.Convert(ctx, document.Source{Name: path.Base(one.rel), Data: f, Size: one.size}, document.Request{MaxChars: maxText})
+	doc, err := convert(ctx, r, one, f, d.Hash)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -296,6 +296,29 @@ func (l *Library) document(ctx context.Context, r *run, one file) *index.Documen
 	d.Title = title(doc, *d)
 	return d
 }
+
+// convert converts a file. One whose reading has ended the process before is not read
+// again until it is another one: else it would do so at each start.
+func convert(ctx context.Context, r *run, one file, f *os.File, hash string) (document.Doc, error) {
+	src := document.Source{Name: path.Base(one.rel), Data: f, Size: one.size}
+	req := document.Request{MaxChars: maxText}
+	if slices.Contains(harmless, strings.ToLower(path.Ext(one.rel))) {
+		return r.convert.Convert(ctx, src, req)
+	}
+	x := r.index.Load()
+	before, err := x.Attempt(ctx, one.name, hash)
+	if err != nil {
+		return document.Doc{}, err
+	}
+	if before {
+		return document.Doc{}, errors.New("its reading has ended the server before: it needs too much memory, or breaks its reader")
+	}
+	doc, err := r.convert.Convert(ctx, src, req)
+	return doc, errors.Join(err, x.Ended(context.WithoutCancel(ctx), one.name))
+}
+
+// harmless are endings of files whose reading is no more than that.
+var harmless = []string{".md", ".markdown", ".mdx", ".txt", ".text", ".rst", ".adoc", ".org"}
 
 // title returns what a document is called: by itself, its first heading, its name.
 func title(doc document.Doc, d index.Document) string {
