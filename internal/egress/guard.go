@@ -378,6 +378,9 @@ const lookupTime = 5 * time.Second
 
 var errNoAddress = errors.New("it has no address")
 
+// atFault is what to do about name servers that do not work.
+const atFault = "The name servers are at fault or cannot be reached, not the name: try again later, or ask another name server"
+
 // A LookupError is the error for a name that does not resolve.
 type LookupError struct {
 	name string
@@ -386,16 +389,22 @@ type LookupError struct {
 
 // Error says what the name servers said.
 func (e *LookupError) Error() string {
+	name := strings.TrimRight(e.name, ".")
 	if d, ok := errors.AsType[*net.DNSError](e.err); ok {
 		switch {
+		case d.IsNotFound && strings.HasSuffix(name, ".arpa"):
+			return fmt.Sprintf("DNS: there is no name %s: the address has none", name)
 		case d.IsNotFound:
-			return fmt.Sprintf("DNS: there is no host %s. Check the spelling", e.name)
+			return fmt.Sprintf("DNS: there is no host %s. Check the spelling", name)
 		case d.IsTimeout:
-			return fmt.Sprintf("DNS: no answer for %s in time. The name servers may be down, or this machine has no network", e.name)
+			return fmt.Sprintf("DNS: no answer for %s in time. The name servers may be down, or this machine has no network", name)
 		}
-		return fmt.Sprintf("DNS: %s for %s", show(d.Err), e.name)
+		return fmt.Sprintf("DNS: %s for %s. %s", show(d.Err), name, atFault)
 	}
-	return fmt.Sprintf("DNS: %s: %s", e.name, show(e.err.Error()))
+	if errors.Is(e.err, errNoAddress) {
+		return fmt.Sprintf("DNS: %s: %s", name, show(e.err.Error()))
+	}
+	return fmt.Sprintf("DNS: %s: %s. %s", name, show(e.err.Error()), atFault)
 }
 
 // Unwrap returns the resolver's error.

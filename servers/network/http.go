@@ -57,14 +57,16 @@ type fetcher struct {
 
 func (f *fetcher) add(srv *mcp.Server) {
 	add(srv, spec{
-		name: "http_check", title: "HTTP check",
-		description: "Fetches a URL with GET and returns the status, how long it took, where redirects led, a few headers and the first 200 characters of the body. Answers whether a site works. Internal hosts are refused, also as the target of a redirect, unless the operator opened them.",
-		defaults:    map[string]any{"timeout_sec": 10},
+		Name: "http_check", Title: "HTTP check",
+		Description: "Fetches a URL with GET and returns the status, how long it took, where redirects led, a few headers and the first 200 characters of the body. Answers whether a site works. Internal hosts are refused, also as the target of a redirect, unless the operator opened them.",
+		Defaults:    map[string]any{"timeout_sec": 10},
+		Bounds:      map[string][2]int{"timeout_sec": {1, 30}},
 	}, f.check)
 	add(srv, spec{
-		name: "http_headers", title: "HTTP headers",
-		description: "Fetches a URL and returns all response headers, of each redirect on the way too. Values of cookies are masked. Internal hosts are refused, also as the target of a redirect, unless the operator opened them.",
-		defaults:    map[string]any{"timeout_sec": 10},
+		Name: "http_headers", Title: "HTTP headers",
+		Description: "Fetches a URL and returns all response headers, of each redirect on the way too. Values of cookies are masked. Internal hosts are refused, also as the target of a redirect, unless the operator opened them.",
+		Defaults:    map[string]any{"timeout_sec": 10},
+		Bounds:      map[string][2]int{"timeout_sec": {1, 30}},
 	}, f.headers)
 }
 

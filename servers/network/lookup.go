@@ -68,9 +68,9 @@ func recordType(s string) (name string, qtype uint16, err error) {
 
 func (s *server) addLookup(srv *mcp.Server) {
 	add(srv, spec{
-		name: "dns_lookup", title: "DNS look-up",
-		description: "Looks a name up in DNS and returns its records with the time that it took: IPv4 addresses by default, or any other record type. PTR takes an address and returns its name. server asks a public name server instead, over TLS or HTTPS too; dnssec checks the signatures. Names that lead to internal addresses are refused unless the operator opened them.",
-		defaults:    map[string]any{"record_type": "A", "dnssec": false},
+		Name: "dns_lookup", Title: "DNS look-up",
+		Description: "Looks a name up in DNS and returns its records with the time that it took: IPv4 addresses by default, or any other record type. PTR takes an address and returns its name. server asks a public name server instead, over TLS or HTTPS too; dnssec checks the signatures. Names that lead to internal addresses are refused unless the operator opened them.",
+		Defaults:    map[string]any{"record_type": "A", "dnssec": false},
 	}, s.lookup)
 }
 

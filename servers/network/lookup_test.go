@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/tenon-mcp/tenon/servers/network"
 )
 
@@ -165,5 +167,43 @@ func TestSystemServers(t *testing.T) {
 		if _, err := netip.ParseAddrPort(s); err != nil {
 			t.Errorf("%q: %v", s, err)
 		}
+	}
+}
+
+// TestNamesThatCannotBeFound says whose fault it is: that of the name, of the name
+// servers, or of what this server asks on its own.
+func TestNamesThatCannotBeFound(t *testing.T) {
+	resolver, _ := nameServer(t, map[string][]string{})
+	cs := client(t, network.Options{Resolver: resolver}, network.Hooks{})
+	text, isError := call(t, cs, "dns_lookup", args{"domain": "8.8.8.8", "record_type": "PTR"})
+	if !isError || !strings.Contains(text, "8.8.8.8.in-addr.arpa") || strings.Contains(text, "..") || strings.Contains(text, "spelling") {
+		t.Error(text)
+	}
+	for tool, option := range map[string]string{"whois_lookup": "whois_server", "rdap_lookup": "rdap_server"} {
+		text, isError := call(t, cs, tool, args{"query": "example.com"})
+		if !isError || !strings.Contains(text, "Nothing is wrong with the query") || !strings.Contains(text, "option "+option) {
+			t.Errorf("%s: %s", tool, text)
+		}
+	}
+	cs = client(t, network.Options{Resolver: "127.0.0.1:1"}, network.Hooks{})
+	for _, kind := range []string{"A", "MX"} {
+		if text, isError := call(t, cs, "dns_lookup", args{"domain": "web.test", "record_type": kind}); !isError || !strings.Contains(text, "name servers") {
+			t.Errorf("%s: %s", kind, text)
+		}
+	}
+}
+
+// TestNumbersBeyond says which numbers were brought to their bounds.
+func TestNumbersBeyond(t *testing.T) {
+	cs := client(t, network.Options{Allow: []string{"127.0.0.1"}}, network.Hooks{})
+	res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "ping_host", Arguments: args{"host": "127.0.0.1", "count": -3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.IsError { // not every machine lets everybody ping
+		t.Skip(res.Content[0].(*mcp.TextContent).Text)
+	}
+	if len(res.Content) != 2 || res.Content[1].(*mcp.TextContent).Text != "Note: count was brought from -3 to 1.\n" {
+		t.Errorf("%+v", res.Content)
 	}
 }

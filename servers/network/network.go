@@ -16,18 +16,17 @@ package network
 import (
 	"context"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/miekg/dns"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/egress"
+	"github.com/tenon-mcp/tenon/internal/typed"
 	"github.com/tenon-mcp/tenon/servers/network/rdap"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -190,47 +189,15 @@ func Meta() map[string]tool.Meta {
 	return m
 }
 
-// spec is the part of a tool's definition that differs between the tools here.
-type spec struct {
-	name, title, description string
-	defaults                 map[string]any // of input properties
-}
-
-// definition returns the tool that sp describes, with In as its input.
-// It panics where a default names no property, as mcp.AddTool does on a bad tool.
-func definition[In any](sp spec) *mcp.Tool {
-	schema, err := jsonschema.For[In](nil)
-	if err != nil {
-		panic(err)
-	}
-	for name, value := range sp.defaults {
-		b, err := json.Marshal(value)
-		if err != nil {
-			panic(err)
-		}
-		schema.Properties[name].Default = b
-	}
-	no, yes := false, true
-	return &mcp.Tool{
-		Name: sp.name, Description: sp.description, InputSchema: schema,
-		Annotations: &mcp.ToolAnnotations{Title: sp.title, ReadOnlyHint: true, DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &yes},
-	}
-}
+// spec is what is said of a tool.
+type spec = typed.Spec
 
 // add registers a tool that answers with a text for the model, and the same as data.
 func add[In, Out any](srv *mcp.Server, sp spec, answer func(context.Context, In) (string, Out, error)) {
-	mcp.AddTool(srv, definition[In](sp), func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
-		s, out, err := answer(ctx, in)
-		if err != nil {
-			var none Out
-			return nil, none, err
-		}
-		return text(s), out, nil
-	})
-}
-
-func text(s string) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
+	yes := true
+	sp.Annotations = typed.ReadsHere()
+	sp.Annotations.OpenWorldHint = &yes
+	typed.Add(srv, sp, answer)
 }
 
 // checkPortNumber is for input: a port that is no port is a mistake, not to be clamped.

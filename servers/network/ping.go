@@ -38,9 +38,10 @@ type pingOutput struct {
 
 func (s *server) addPing(srv *mcp.Server) {
 	add(srv, spec{
-		name: "ping_host", title: "Ping",
-		description: "Sends ICMP echo requests to a host, one a second, and returns which came back, round-trip times and packet loss. Many hosts do not answer pings though they are up: check_port tells more about those. Internal hosts are refused unless the operator opened them.",
-		defaults:    map[string]any{"count": 4},
+		Name: "ping_host", Title: "Ping",
+		Description: "Sends ICMP echo requests to a host, one a second, and returns which came back, round-trip times and packet loss. Many hosts do not answer pings though they are up: check_port tells more about those. Internal hosts are refused unless the operator opened them.",
+		Defaults:    map[string]any{"count": 4},
+		Bounds:      map[string][2]int{"count": {1, 10}},
 	}, s.ping)
 }
 

@@ -26,9 +26,9 @@ type portOutput struct {
 
 func (s *server) addPort(srv *mcp.Server) {
 	add(srv, spec{
-		name: "check_port", title: "Check port",
-		description: "Tries to open a TCP connection to a port of a host and says whether it is reachable, refused, or does not answer in time (perhaps for a firewall). Sends nothing over the connection. Internal hosts are refused unless the operator opened them.",
-		defaults:    map[string]any{"timeout_sec": 3},
+		Name: "check_port", Title: "Check port",
+		Description: "Tries to open a TCP connection to a port of a host and says whether it is reachable, refused, or does not answer in time (perhaps for a firewall). Sends nothing over the connection. Internal hosts are refused unless the operator opened them.",
+		Defaults:    map[string]any{"timeout_sec": 3},
 	}, s.checkPort)
 }
 

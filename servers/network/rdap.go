@@ -30,11 +30,11 @@ func newRDAP(g *egress.Guard, o Options) (*rdap.Client, error) {
 
 func (s *server) addRDAP(srv *mcp.Server) {
 	add(srv, spec{
-		name: "rdap_lookup", title: "RDAP",
-		description: "Asks the registry about a domain, an IP address or an AS number by RDAP, the successor of whois, and returns fields: registrar, registered and expires, status, name servers, holder, contacts. Where a registry has no RDAP, use whois_lookup.",
+		Name: "rdap_lookup", Title: "RDAP",
+		Description: "Asks the registry about a domain, an IP address or an AS number by RDAP, the successor of whois, and returns fields: registrar, registered and expires, status, name servers, holder, contacts. Where a registry has no RDAP, use whois_lookup.",
 	}, func(ctx context.Context, in whoisInput) (string, rdap.Answer, error) {
 		asked, out, err := s.rdap.Lookup(ctx, in.Query)
-		return rdapText(asked, out), out, err
+		return rdapText(asked, out), out, unresolved("the registry", "rdap_server", err)
 	})
 }
 

@@ -54,6 +54,16 @@ func unwrapSaid(err error) error {
 	return err
 }
 
+// unresolved says of what this server asks on its own that its host has no address:
+// that is no fault of what a model wrote.
+func unresolved(what, option string, err error) error {
+	if _, ok := errors.AsType[*egress.LookupError](err); !ok {
+		return err
+	}
+	return fmt.Errorf("%s cannot be asked: its host could not be found by DNS, so this machine has no way to the internet, or its name servers do not work. Nothing is wrong with the query. "+
+		"dns_lookup of a well-known name tells more; an operator can set the option %s (%s)", what, option, plain(err.Error(), 200))
+}
+
 func isRefused(err error) bool {
 	const windows = syscall.Errno(10061) // WSAECONNREFUSED, which is none of the portable errors
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, windows)

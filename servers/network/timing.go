@@ -53,9 +53,10 @@ type timer struct {
 
 func (c *timer) add(srv *mcp.Server) {
 	add(srv, spec{
-		name: "http_timing", title: "HTTP timing",
-		description: "Fetches a URL with GET and returns how long each phase took: DNS, TCP connection, TLS, waiting for the first byte, reading the body; for each redirect on the way too. Every request is made over a new connection. Tells whether the name servers, the network, the handshake or the site itself is slow. Internal hosts are refused, also as the target of a redirect, unless the operator opened them.",
-		defaults:    map[string]any{"timeout_sec": 10},
+		Name: "http_timing", Title: "HTTP timing",
+		Description: "Fetches a URL with GET and returns how long each phase took: DNS, TCP connection, TLS, waiting for the first byte, reading the body; for each redirect on the way too. Every request is made over a new connection. Tells whether the name servers, the network, the handshake or the site itself is slow. Internal hosts are refused, also as the target of a redirect, unless the operator opened them.",
+		Defaults:    map[string]any{"timeout_sec": 10},
+		Bounds:      map[string][2]int{"timeout_sec": {1, 30}},
 	}, c.measure)
 }
 

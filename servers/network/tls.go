@@ -57,9 +57,9 @@ type inspector struct {
 
 func (c *inspector) add(srv *mcp.Server) {
 	add(srv, spec{
-		name: "tls_check", title: "TLS check",
-		description: "Opens TLS connections and returns versions and cipher, the certificate's names, issuer, expiry in days and chain, whether it is valid for the host, and weak points. An invalid certificate is reported, not an error. Internal hosts are refused unless the operator opened them.",
-		defaults:    map[string]any{"port": 443},
+		Name: "tls_check", Title: "TLS check",
+		Description: "Opens TLS connections and returns versions and cipher, the certificate's names, issuer, expiry in days and chain, whether it is valid for the host, and weak points. An invalid certificate is reported, not an error. Internal hosts are refused unless the operator opened them.",
+		Defaults:    map[string]any{"port": 443},
 	}, c.check)
 }
 

@@ -31,9 +31,10 @@ type traceInput struct {
 
 func (s *server) addTrace(srv *mcp.Server) {
 	add(srv, spec{
-		name: "traceroute", title: "Traceroute",
-		description: "Returns the routers on the way to a host with their round-trip times, up to 30 hops, in at most ten seconds. Shows where packets get lost or slow. Addresses of internal routers are not shown. Internal hosts are refused unless the operator opened them.",
-		defaults:    map[string]any{"max_hops": 30},
+		Name: "traceroute", Title: "Traceroute",
+		Description: "Returns the routers on the way to a host with their round-trip times, up to 30 hops, in at most ten seconds. Shows where packets get lost or slow. Addresses of internal routers are not shown. Internal hosts are refused unless the operator opened them.",
+		Defaults:    map[string]any{"max_hops": 30},
+		Bounds:      map[string][2]int{"max_hops": {1, 30}},
 	}, s.traceroute)
 }
 

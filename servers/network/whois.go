@@ -43,8 +43,8 @@ type whois struct {
 
 func (w *whois) add(srv *mcp.Server) {
 	add(srv, spec{
-		name: "whois_lookup", title: "Whois",
-		description: "Asks the whois registries about a domain, an IP address or an AS number: who registered it, through whom, since when and until when. Follows at most two referrals to the registry or registrar that knows more.",
+		Name: "whois_lookup", Title: "Whois",
+		Description: "Asks the whois registries about a domain, an IP address or an AS number: who registered it, through whom, since when and until when. Follows at most two referrals to the registry or registrar that knows more.",
 	}, w.lookup)
 }
 
@@ -119,7 +119,7 @@ func (w *whois) ask(ctx context.Context, at, query string) (string, error) {
 	defer cancel()
 	conn, err := w.guard.DialContext(ctx, "tcp", at)
 	if err != nil {
-		return "", failure("whois server "+at, err, whoisTime)
+		return "", unresolved("the whois server "+at, "whois_server", failure("whois server "+at, err, whoisTime))
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // wakes the reader

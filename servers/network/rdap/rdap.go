@@ -215,6 +215,9 @@ func (r *Client) list(ctx context.Context, name string) (bootstrap, error) {
 		err = json.Unmarshal(resp.Body, &l)
 	}
 	if err != nil {
+		if _, ok := errors.AsType[*egress.LookupError](err); ok {
+			return l, err // who asks says what that means
+		}
 		return l, fmt.Errorf("the list of registries cannot be read: %s. Use whois_lookup", egress.Plain(err.Error(), 200))
 	}
 	l.read = time.Now()
