@@ -67,17 +67,32 @@ type Spec struct {
 // A Sandbox is one place where code runs. All methods may be called concurrently;
 // cells run one after the other. After its end they return an [Error] of kind Gone.
 type Sandbox interface {
+	Runner
+	Files
+	Life
+}
+
+// A Runner runs code.
+type Runner interface {
 	// Command runs a line of the shell in Home, once.
 	Command(ctx context.Context, c Command) (*Output, error)
 	// Code runs a cell in the interpreter, which is started by the first one and
 	// keeps its state from one to the next.
 	Code(ctx context.Context, c Cell) (*Outcome, error)
+}
+
+// Files are those below Home.
+type Files interface {
 	// Put makes or replaces a file of at most limit bytes, with its folders.
 	Put(ctx context.Context, path string, r io.Reader, limit int64) (File, error)
 	// Get opens a file for reading. The caller closes it.
 	Get(ctx context.Context, path string) (File, io.ReadCloser, error)
 	// List returns what is below a folder, at most limit entries.
 	List(ctx context.Context, path string, limit int) (*Listing, error)
+}
+
+// A Life is what can be known of a sandbox, and its end.
+type Life interface {
 	// Memory is what it uses now, in bytes, as far as that is known.
 	Memory() int64
 	// Kill ends all that runs in it and removes what it has written.
@@ -203,3 +218,20 @@ func Clean(p string) (string, error) {
 	}
 	return rest, nil
 }
+
+// None returns a back end that is not there, and says why.
+func None(name, why string) Backend { return none{name, why} }
+
+type none struct{ name, why string }
+
+func (n none) Name() string { return n.name }
+
+func (n none) Check(context.Context) (Status, error) {
+	return Status{Level: LevelNone}, &Error{Unavailable, n.why}
+}
+
+func (n none) Create(context.Context, Spec) (Sandbox, error) {
+	return nil, &Error{Unavailable, n.why}
+}
+
+func (n none) Close() error { return nil }

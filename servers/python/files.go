@@ -62,7 +62,7 @@ func (s *server) openLocal(name string) (*os.File, error) {
 	if !filepath.IsAbs(name) || strings.ContainsRune(name, 0) {
 		return nil, errors.New("local_file_path must be an absolute path")
 	}
-	real, err := filepath.EvalSymlinks(filepath.Clean(name))
+	resolved, err := filepath.EvalSymlinks(filepath.Clean(name))
 	outside := errors.New("the file is not there, or not in a folder that is opened for uploads (" + strings.Join(s.uploads, ", ") + ")")
 	if err != nil {
 		return nil, outside
@@ -72,7 +72,7 @@ func (s *server) openLocal(name string) (*os.File, error) {
 		if err != nil {
 			continue
 		}
-		rel, err := filepath.Rel(root, real)
+		rel, err := filepath.Rel(root, resolved)
 		if err != nil || !filepath.IsLocal(rel) {
 			continue
 		}
@@ -80,7 +80,7 @@ func (s *server) openLocal(name string) (*os.File, error) {
 		if err != nil {
 			continue
 		}
-		defer dir.Close() //nolint:revive // at most once, for the loop ends here
+		defer dir.Close()
 		info, err := dir.Stat(rel)
 		switch {
 		case err != nil:

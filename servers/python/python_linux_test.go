@@ -211,8 +211,10 @@ func TestBounds(t *testing.T) {
 
 func TestIDs(t *testing.T) {
 	c := start(t, python.Options{})
-	for _, id := range []string{"default", "sandbox1", "sandbox", "some_id", "new_sandbox", "python", "create_sandbox", "sandbox123", "temp", "sandbox-0", "sandbox-1",
-		"sandbox_0", "sandbox_1", "new", "0", "auto", "default_sandbox", "none", "sandbox_12345", "dummy", "sandbox_01", "Default", " ", ""} {
+	for _, id := range []string{
+		"default", "sandbox1", "sandbox", "some_id", "new_sandbox", "python", "create_sandbox", "sandbox123", "temp", "sandbox-0", "sandbox-1",
+		"sandbox_0", "sandbox_1", "new", "0", "auto", "default_sandbox", "none", "sandbox_12345", "dummy", "sandbox_01", "Default", " ", "",
+	} {
 		c.bad("run_command", map[string]any{"sandbox_id": id, "command": "true"}, "is not a valid sandbox_id")
 	}
 	for _, id := range []string{"sbx_unknown", "../x", "1", "\x1b[31m"} {

@@ -73,7 +73,8 @@ func (s *shelf) create(ctx context.Context, req *mcp.CallToolRequest, spec sandb
 		return nil, err
 	}
 	h := &held{Sandbox: x, id: "sbx_" + strings.ToLower(rand.Text()), owner: sessionOf(req), idle: idle}
-	h.timer = time.AfterFunc(idle, func() { s.expire(h) })
+	rest := context.WithoutCancel(ctx)
+	h.timer = time.AfterFunc(idle, func() { s.expire(rest, h) })
 	s.held[h.id] = h
 	s.mu.Unlock()
 	s.tasks.Go(func() {
@@ -83,7 +84,7 @@ func (s *shelf) create(ctx context.Context, req *mcp.CallToolRequest, spec sandb
 		defer s.mu.Unlock()
 		s.drop(h)
 	})
-	s.follow(req)
+	s.follow(rest, req)
 	return h, nil
 }
 
@@ -131,7 +132,7 @@ func (s *shelf) room() error {
 }
 
 // follow ends the sandboxes of a session with it.
-func (s *shelf) follow(req *mcp.CallToolRequest) {
+func (s *shelf) follow(ctx context.Context, req *mcp.CallToolRequest) {
 	id := sessionOf(req)
 	if id == "" {
 		return
@@ -144,11 +145,11 @@ func (s *shelf) follow(req *mcp.CallToolRequest) {
 	s.sessions[id] = true
 	s.tasks.Go(func() {
 		_ = req.Session.Wait() // however it ended
-		s.endOf(id)
+		s.endOf(ctx, id)
 	})
 }
 
-func (s *shelf) endOf(session string) {
+func (s *shelf) endOf(ctx context.Context, session string) {
 	s.mu.Lock()
 	delete(s.sessions, session)
 	var theirs []*held
@@ -159,7 +160,7 @@ func (s *shelf) endOf(session string) {
 	}
 	s.mu.Unlock()
 	for _, h := range theirs {
-		_ = h.Kill(context.Background()) //nolint:forbidigo // its session is over
+		_ = h.Kill(ctx)
 	}
 }
 
@@ -201,7 +202,7 @@ func (s *shelf) use(req *mcp.CallToolRequest, id string) (h *held, done func(), 
 }
 
 // expire ends a sandbox that nobody uses.
-func (s *shelf) expire(h *held) {
+func (s *shelf) expire(ctx context.Context, h *held) {
 	h.mu.Lock()
 	busy := h.users > 0
 	if !busy {
@@ -209,7 +210,7 @@ func (s *shelf) expire(h *held) {
 	}
 	h.mu.Unlock()
 	if !busy {
-		_ = h.Kill(context.Background()) //nolint:forbidigo // nobody asks for it any more
+		_ = h.Kill(ctx)
 	}
 }
 

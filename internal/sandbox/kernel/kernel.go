@@ -144,7 +144,7 @@ func (k *Kernel) Start(source string, keep int) (*Run, error) {
 		return nil, err
 	}
 	r := &Run{k: k, out: k.out.begin(mark, keep), err: k.err.begin(mark, keep)}
-	frame := binary.BigEndian.AppendUint32(nil, uint32(len(body))) //nolint:gosec // MaxSource bounds it
+	frame := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
 	if _, err := k.p.Requests.Write(append(frame, body...)); err != nil {
 		return r, fmt.Errorf("%w: %w", ErrEnded, err)
 	}

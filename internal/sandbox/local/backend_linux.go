@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/tenon-mcp/tenon/internal/sandbox"
+	"github.com/tenon-mcp/tenon/internal/sandbox/local/cage"
 )
 
 // A Backend makes sandboxes on this machine.
@@ -20,7 +21,7 @@ type Backend struct {
 
 	mu     sync.Mutex
 	boxes  map[*box]struct{}
-	cages  *cages
+	cages  *cage.Set
 	folder *folder
 	closed bool
 	ends   sync.WaitGroup // of sandboxes that end by themselves
@@ -145,7 +146,7 @@ func (b *Backend) Close() error {
 	b.ends.Wait()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.cages.close()
+	b.cages.Close()
 	err := b.folder.close()
 	b.cages, b.folder = nil, nil
 	return err
@@ -153,14 +154,14 @@ func (b *Backend) Close() error {
 
 // place returns where cgroups and folders are made, and removes there what others
 // have left behind.
-func (b *Backend) place(level string) (*cages, *folder, error) {
+func (b *Backend) place(level string) (*cage.Set, *folder, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return nil, nil, &sandbox.Error{Kind: sandbox.Gone, Text: "the server is being stopped"}
 	}
 	if b.cages == nil && !b.o.NoCgroup {
-		b.cages = newCages(b.o.Memory)
+		b.cages = cage.New(b.o.Memory)
 	}
 	if level == sandbox.LevelLandlock && b.folder == nil {
 		f, err := newFolder(b.o.Dir)

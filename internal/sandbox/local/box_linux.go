@@ -18,6 +18,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/sandbox"
 	"github.com/tenon-mcp/tenon/internal/sandbox/kernel"
+	"github.com/tenon-mcp/tenon/internal/sandbox/local/cage"
 )
 
 // A box is one sandbox, seen from outside.
@@ -32,15 +33,42 @@ type box struct {
 	cmd  *exec.Cmd
 	said *sandbox.Clip // what the launcher wrote to its standard error
 	link *link
-	cage *cage
+	cage *cage.Cage
 
 	kernels kernels
-	done    chan struct{}
-	once    sync.Once
-	quit    chan struct{}
 	tasks   sync.WaitGroup
-	mu      sync.Mutex
-	why     string
+	life
+}
+
+// A life is the end of a sandbox.
+type life struct {
+	quit chan struct{} // it has begun to end
+	once sync.Once     // closes quit
+	done chan struct{}
+	mu   sync.Mutex
+	why  string
+}
+
+// Done is closed at the end of the sandbox.
+func (l *life) Done() <-chan struct{} { return l.done }
+
+// Why says what has ended it.
+func (l *life) Why() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.why
+}
+
+// leave begins the end.
+func (l *life) leave() { l.once.Do(func() { close(l.quit) }) }
+
+// gone is the error of what is asked after the end, or in it.
+func (l *life) gone() error {
+	why := l.Why()
+	if why == "" {
+		why = "its first process has ended"
+	}
+	return &sandbox.Error{Kind: sandbox.Gone, Text: "the sandbox has ended: " + why + ". Create another one; files and variables of this one are lost"}
 }
 
 // kernels is the interpreter of a sandbox.
@@ -48,7 +76,6 @@ type kernels struct {
 	turn chan struct{} // held by the cell that runs
 	now  *kernel.Kernel
 	pid  int
-	end  <-chan report
 }
 
 // launch starts a launcher and gives it its plan.
@@ -68,7 +95,7 @@ func (b *Backend) launch(ctx context.Context, f *found, spec sandbox.Spec) (*box
 	}
 	x := &box{
 		b: b, python: f.python, spec: spec, level: f.status.Level, said: sandbox.NewClip(4000),
-		kernels: kernels{turn: make(chan struct{}, 1)}, done: make(chan struct{}), quit: make(chan struct{}),
+		kernels: kernels{turn: make(chan struct{}, 1)}, life: life{done: make(chan struct{}), quit: make(chan struct{})},
 	}
 	p := plan{Level: x.level, UID: os.Geteuid(), Prefix: f.python.prefix, Disk: spec.Disk, Memory: spec.Memory, Procs: spec.Processes}
 	if p.Drop = p.UID == 0; p.Drop {
@@ -84,9 +111,7 @@ func (b *Backend) launch(ctx context.Context, f *found, spec sandbox.Spec) (*box
 		}
 	}
 	if cages != nil {
-		b.mu.Lock()
-		x.cage, err = cages.add(spec.Memory+x.files(), spec.Processes+ownThreads)
-		b.mu.Unlock()
+		x.cage, err = cages.Add(spec.Memory+x.files(), spec.Processes+ownThreads)
 		if err != nil {
 			x.cage, x.notes = nil, append(x.notes, "no cgroup: "+err.Error())
 		}
@@ -143,7 +168,7 @@ func (x *box) start(ctx context.Context, p plan) error {
 		return errors.New("no socket")
 	}
 	x.link = newLink(socket)
-	x.cmd = exec.Command(x.b.o.Launcher[0], x.b.o.Launcher[1:]...) //nolint:gosec,noctx // this program; it lives as long as the sandbox
+	x.cmd = exec.Command(x.b.o.Launcher[0], x.b.o.Launcher[1:]...)
 	x.cmd.Env = []string{"GOMAXPROCS=2", "GOGC=50", "GORACE=atexit_sleep_ms=0"}
 	x.cmd.Dir, x.cmd.Stderr, x.cmd.WaitDelay = "/", x.said, time.Second
 	x.cmd.ExtraFiles = []*os.File{theirs}
@@ -153,7 +178,7 @@ func (x *box) start(ctx context.Context, p plan) error {
 		return fmt.Errorf("start the launcher: %w", err)
 	}
 	if x.cage != nil {
-		if err := x.cage.join(x.cmd.Process.Pid); err != nil {
+		if err := x.cage.Join(x.cmd.Process.Pid); err != nil {
 			return fmt.Errorf("join the cgroup: %w", err)
 		}
 	}
@@ -170,7 +195,7 @@ func (x *box) start(ctx context.Context, p plan) error {
 	x.notes = append(x.notes, first.Notes...)
 	x.tasks.Go(func() {
 		x.link.read()
-		x.once.Do(func() { close(x.quit) })
+		x.leave()
 	})
 	return nil
 }
@@ -196,16 +221,6 @@ func attributes(p plan) *syscall.SysProcAttr {
 	}
 }
 
-// Done is closed at the end of the sandbox.
-func (x *box) Done() <-chan struct{} { return x.done }
-
-// Why says what has ended it.
-func (x *box) Why() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.why
-}
-
 // Kill ends it.
 func (x *box) Kill(context.Context) error {
 	x.finish("it was killed")
@@ -222,7 +237,7 @@ func (x *box) finish(why string) {
 	}
 	x.why = why
 	x.mu.Unlock()
-	x.once.Do(func() { close(x.quit) })
+	x.leave()
 	if x.link != nil {
 		x.link.close()
 	}
@@ -232,11 +247,11 @@ func (x *box) finish(why string) {
 	x.tasks.Wait()
 	select {
 	case x.kernels.turn <- struct{}{}: // its cell has seen the end
-		x.dropKernel()
+		x.kernels.drop()
 		<-x.kernels.turn
 	case <-time.After(startLimit): // never: what a cell waits for has ended
 	}
-	x.cage.close()
+	x.cage.Close()
 	if x.dir != "" {
 		_ = removeAll(x.dir) // the folder above it is swept
 	}
@@ -255,13 +270,4 @@ func (x *box) end() {
 	slow := time.AfterFunc(startLimit, func() { _ = x.cmd.Process.Kill() })
 	_ = x.cmd.Wait() // however it ended
 	slow.Stop()
-}
-
-// gone is the error of what is asked after the end, or in it.
-func (x *box) gone() error {
-	why := x.Why()
-	if why == "" {
-		why = "its first process has ended"
-	}
-	return &sandbox.Error{Kind: sandbox.Gone, Text: "the sandbox has ended: " + why + ". Create another one; files and variables of this one are lost"}
 }

@@ -24,16 +24,16 @@ import (
 // says so, and waits to be killed.
 func hold(level, dir, mark string) error {
 	b := local.New(local.Options{Launcher: []string{"/proc/self/exe", local.Command}, Python: "/usr/bin/python3", Dir: dir, Levels: []string{level}})
-	x, err := b.Create(context.Background(), sandbox.Spec{}) //nolint:forbidigo // a program
+	x, err := b.Create(context.Background(), sandbox.Spec{})
 	if err != nil {
 		return err
 	}
 	for _, line := range []string{"sleep " + mark + " & setsid sleep " + mark + " & (setsid sh -c 'sleep " + mark + " & sleep " + mark + "' &)", "echo made > file"} {
-		if _, err := x.Command(context.Background(), sandbox.Command{Line: line}); err != nil { //nolint:forbidigo // a program
+		if _, err := x.Command(context.Background(), sandbox.Command{Line: line}); err != nil {
 			return err
 		}
 	}
-	fmt.Println("ready") //nolint:forbidigo // a program
+	fmt.Println("ready")
 	select {}
 }
 
@@ -82,12 +82,8 @@ func TestDeath(t *testing.T) {
 // open is a folder that every user may walk through.
 func open(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "tenon-local-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // so it is meant
+	dir := t.TempDir()
+	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir, 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -193,7 +189,7 @@ func TestUnprivileged(t *testing.T) {
 		t.Skip("the suites have run as an unprivileged user already")
 	}
 	dir := open(t)
-	if err := os.Chmod(dir, 0o777); err != nil { //nolint:gosec // so it is meant
+	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
@@ -202,7 +198,7 @@ func TestUnprivileged(t *testing.T) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) } // so that it says where it hangs
 	cmd.WaitDelay = 5 * time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "XDG_CACHE_HOME="+dir, "HOME="+dir) //nolint:forbidigo // a test
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "XDG_CACHE_HOME="+dir, "HOME="+dir)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestEscape/landlock/attempts") {

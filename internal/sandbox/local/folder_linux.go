@@ -36,7 +36,7 @@ func newFolder(base string) (*folder, error) {
 		}
 		base = filepath.Join(cache, "tenon", "sandboxes")
 	}
-	if err := os.MkdirAll(base, 0o711); err != nil { //nolint:gosec // others walk through it
+	if err := os.MkdirAll(base, 0o711); err != nil {
 		return nil, err
 	}
 	var s unix.Stat_t
@@ -51,7 +51,7 @@ func newFolder(base string) (*folder, error) {
 		sweepFolder(filepath.Join(base, e.Name()))
 	}
 	f := &folder{dir: filepath.Join(base, "run-"+strings.ToLower(rand.Text()))}
-	if err := os.Mkdir(f.dir, 0o711); err != nil { //nolint:gosec // others walk through it
+	if err := os.Mkdir(f.dir, 0o711); err != nil {
 		return nil, err
 	}
 	f.lock, err = os.OpenFile(filepath.Join(f.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
@@ -102,12 +102,15 @@ func removeAll(dir string) error {
 	if err == nil {
 		return nil
 	}
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
-		if d != nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700) //nolint:gosec // it is about to be removed
-		}
-		return nil
-	})
+	if root, err := os.OpenRoot(dir); err == nil {
+		_ = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, _ error) error {
+			if d != nil && d.IsDir() {
+				_ = root.Chmod(path, 0o700) // it is about to be removed
+			}
+			return nil
+		})
+		_ = root.Close()
+	}
 	return os.RemoveAll(dir)
 }
 

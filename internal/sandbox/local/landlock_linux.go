@@ -34,7 +34,7 @@ func landlockABI() int {
 	if errno != 0 {
 		return 0
 	}
-	return int(abi) //nolint:gosec // a small number
+	return int(abi)
 }
 
 // buildRules makes the rules that keep a thread, and all that it starts, from files
@@ -42,7 +42,7 @@ func landlockABI() int {
 func (l *launcher) buildRules() (func() error, error) {
 	abi := landlockABI()
 	if abi < abiTruncate {
-		return nil, fmt.Errorf("Landlock of this kernel has version %d: 3 or newer is needed, of Linux 6.2", abi) //nolint:revive,staticcheck // a name
+		return nil, fmt.Errorf("this kernel has version %d of Landlock: 3 or newer is needed, of Linux 6.2", abi)
 	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("adopt orphans: %w", err)
@@ -57,11 +57,11 @@ func (l *launcher) buildRules() (func() error, error) {
 	if abi >= abiScopes {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 	}
-	rules, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0) //nolint:gosec // how the kernel wants it
+	rules, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if errno != 0 {
 		return nil, fmt.Errorf("make rules: %w", errno)
 	}
-	fd := int(rules) //nolint:gosec // a descriptor
+	fd := int(rules)
 	unix.CloseOnExec(fd)
 	python, _ := filepath.Glob("/etc/python3*") // the pattern is good
 	for _, paths := range [][]string{systemFolders, systemFiles, python, l.plan.Prefix, {"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/sys/devices/system/cpu"}} {
@@ -93,11 +93,11 @@ func allow(rules int, path string, tree, file uint64) error {
 	if err := unix.Fstat(fd, &stat); err != nil {
 		return fmt.Errorf("allow %s: %w", path, err)
 	}
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: file, Parent_fd: int32(fd)} //nolint:gosec // a descriptor
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: file, Parent_fd: int32(fd)}
 	if stat.Mode&unix.S_IFMT == unix.S_IFDIR {
 		rule.Allowed_access = tree
 	}
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0) //nolint:gosec // how the kernel wants it
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 	if errno != 0 {
 		return fmt.Errorf("allow %s: %w", path, errno)
 	}
@@ -110,7 +110,7 @@ func (l *launcher) enterRules(rules int) error {
 	runtime.LockOSThread() // for good
 	defer func() { _ = unix.Close(rules) }()
 	if l.plan.Drop {
-		id := uintptr(l.plan.UID) //nolint:gosec // of ours
+		id := uintptr(l.plan.UID)
 		if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); errno != 0 {
 			return fmt.Errorf("leave all groups: %w", errno)
 		}

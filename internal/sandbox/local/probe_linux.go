@@ -1,6 +1,7 @@
 package local
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -93,7 +94,7 @@ func raw(call, a, b, c uintptr) unix.Errno {
 }
 
 func errnoOf(err error) unix.Errno {
-	errno, _ := err.(unix.Errno) //nolint:errorlint // as it comes from the kernel
+	errno, _ := errors.AsType[unix.Errno](err)
 	return errno
 }
 
@@ -104,8 +105,8 @@ func connects(family int, to unix.Sockaddr) bool {
 	}
 	defer func() { _ = unix.Close(fd) }() // nothing was written
 	err = unix.Connect(fd, to)
-	if err == unix.EINPROGRESS { //nolint:errorlint // as it comes from the kernel
-		wait := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}} //nolint:gosec // a descriptor
+	if errors.Is(err, unix.EINPROGRESS) {
+		wait := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
 		_, _ = unix.Poll(wait, 200)
 		var n int
 		if n, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR); err == nil && n != 0 {

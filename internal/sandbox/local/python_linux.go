@@ -73,7 +73,7 @@ func interpreters(ctx context.Context, o Options) ([]interpreter, error) {
 func ask(ctx context.Context, name, path string) (interpreter, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, name, "-I", "-c", describePython) //nolint:gosec // named by the operator, or found in the PATH
+	cmd := exec.CommandContext(ctx, name, "-I", "-c", describePython)
 	cmd.Env, cmd.Dir = []string{"PATH=" + path, "LC_ALL=C.UTF-8"}, "/"
 	cmd.WaitDelay = time.Second
 	var out, said bytes.Buffer
@@ -108,10 +108,8 @@ func ask(ctx context.Context, name, path string) (interpreter, error) {
 // sensible refuses a folder that holds more than an interpreter.
 func sensible(dir string) error {
 	home, _ := os.UserHomeDir() // without one there is nothing to keep
-	for _, whole := range []string{"/", "/home", "/root", "/etc", "/var", "/tmp", "/opt", home} {
-		if dir == whole {
-			return fmt.Errorf("its folder %s holds more than an interpreter, so it is not shown to a sandbox", dir)
-		}
+	if slices.Contains([]string{"/", "/home", "/root", "/etc", "/var", "/tmp", "/opt", home}, dir) {
+		return fmt.Errorf("its folder %s holds more than an interpreter, so it is not shown to a sandbox", dir)
 	}
 	if !filepath.IsAbs(dir) {
 		return fmt.Errorf("its folder %q is not absolute", dir)

@@ -45,7 +45,7 @@ func (x *box) Command(ctx context.Context, c sandbox.Command) (*sandbox.Output, 
 	if len(c.Line) > maxLine || strings.ContainsRune(c.Line, 0) {
 		return nil, &sandbox.Error{Kind: sandbox.Invalid, Text: fmt.Sprintf("the command must have at most %d bytes and no zero byte: write a script into a file and run that", maxLine)}
 	}
-	before := x.limitsMet()
+	before := limitsMet(x.cage)
 	p, err := x.begin(ctx, []string{"/bin/sh", "-c", c.Line}, false)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (x *box) Command(ctx context.Context, c sandbox.Command) (*sandbox.Output, 
 	o.Stdout, o.Left = out.Text()
 	o.Stderr, left = errs.Text()
 	o.Left += left
-	o.Note = x.noteSince(before)
+	o.Note = noteSince(x.cage, x.spec, before)
 	return o, err
 }
 
@@ -93,7 +93,7 @@ func (x *box) await(ctx context.Context, p *process, limit time.Duration) (code 
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	x.signal(ctx, p.pid, unix.SIGKILL)
+	x.link.signal(ctx, p.pid, unix.SIGKILL)
 	t := time.NewTimer(interrupted)
 	defer t.Stop()
 	select {
@@ -104,10 +104,10 @@ func (x *box) await(ctx context.Context, p *process, limit time.Duration) (code 
 }
 
 // signal signals the group of a process.
-func (x *box) signal(ctx context.Context, pid int, s unix.Signal) {
+func (l *link) signal(ctx context.Context, pid int, s unix.Signal) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), interrupted)
 	defer cancel()
-	_, _, _ = x.link.ask(ctx, order{Do: "signal", PID: pid, Signal: int(s)}) // where the sandbox has ended, so has the process
+	_, _, _ = l.ask(ctx, order{Do: "signal", PID: pid, Signal: int(s)}) // where the sandbox has ended, so has the process
 }
 
 // A process runs in the sandbox.
@@ -184,10 +184,10 @@ func (x *box) Code(ctx context.Context, c sandbox.Cell) (*sandbox.Outcome, error
 		return nil, ctx.Err()
 	}
 	defer func() { <-x.kernels.turn }()
-	if err := x.ensureKernel(ctx); err != nil {
+	if err := x.kernels.ensure(ctx, x); err != nil {
 		return nil, err
 	}
-	before := x.limitsMet()
+	before := limitsMet(x.cage)
 	run, err := x.kernels.now.Start(c.Source, c.Keep)
 	if err != nil && run == nil {
 		return nil, err
@@ -202,40 +202,40 @@ func (x *box) Code(ctx context.Context, c sandbox.Cell) (*sandbox.Outcome, error
 	case err == nil:
 	case errors.Is(err, kernel.ErrEnded):
 		o.Restarted = true
-		x.dropKernel()
+		x.kernels.drop()
 		select {
 		case <-x.quit:
 			return o, x.gone()
 		default:
 		}
 	default:
-		o = x.interrupt(ctx, run)
+		o = x.kernels.interrupt(ctx, x.link, run)
 		o.TimedOut = true
 	}
-	o.Note = x.noteSince(before)
+	o.Note = noteSince(x.cage, x.spec, before)
 	return o, ctx.Err()
 }
 
 // interrupt stops a cell, gently first: so what it has computed stays.
-func (x *box) interrupt(ctx context.Context, run *kernel.Run) *sandbox.Outcome {
-	x.signal(ctx, x.kernels.pid, unix.SIGINT)
+func (k *kernels) interrupt(ctx context.Context, l *link, run *kernel.Run) *sandbox.Outcome {
+	l.signal(ctx, k.pid, unix.SIGINT)
 	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), interrupted)
 	defer cancel()
 	o, err := run.Wait(wait)
 	if err != nil {
 		o.Restarted = true
-		x.signal(ctx, x.kernels.pid, unix.SIGKILL)
-		x.dropKernel()
+		l.signal(ctx, k.pid, unix.SIGKILL)
+		k.drop()
 	}
 	return o
 }
 
-// ensureKernel starts the interpreter where none runs. The caller holds the turn.
-func (x *box) ensureKernel(ctx context.Context) error {
-	if x.kernels.now != nil {
+// ensure starts the interpreter where none runs. The caller holds the turn.
+func (k *kernels) ensure(ctx context.Context, x *box) error {
+	if k.now != nil {
 		select {
-		case <-x.kernels.now.Ended():
-			x.dropKernel()
+		case <-k.now.Ended():
+			k.drop()
 		default:
 			return nil
 		}
@@ -244,15 +244,15 @@ func (x *box) ensureKernel(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x.kernels.now = kernel.New(kernel.Pipes{Requests: p.requests, Answers: p.answers, Stdout: p.stdout, Stderr: p.stderr})
-	x.kernels.pid, x.kernels.end = p.pid, p.exit
+	k.now = kernel.New(kernel.Pipes{Requests: p.requests, Answers: p.answers, Stdout: p.stdout, Stderr: p.stderr})
+	k.pid = p.pid
 	return nil
 }
 
-func (x *box) dropKernel() {
-	if x.kernels.now != nil {
-		x.kernels.now.Close()
-		x.kernels.now = nil
+func (k *kernels) drop() {
+	if k.now != nil {
+		k.now.Close()
+		k.now = nil
 	}
 }
 
@@ -297,7 +297,7 @@ func (x *box) Get(ctx context.Context, path string) (sandbox.File, io.ReadCloser
 }
 
 func (x *box) open(ctx context.Context, path string, write bool) (sandbox.File, *os.File, error) {
-	rel, err := sandbox.Clean(x.outer(path))
+	rel, err := sandbox.Clean(outer(x.dir, path))
 	if err != nil {
 		return sandbox.File{}, nil, err
 	}
@@ -313,16 +313,16 @@ func (x *box) open(ctx context.Context, path string, write bool) (sandbox.File, 
 }
 
 // outer names a path of the folder that code sees at the level "landlock" as others do.
-func (x *box) outer(path string) string {
-	if x.dir != "" && (path == x.dir || strings.HasPrefix(path, x.dir+"/")) {
-		return sandbox.Home + strings.TrimPrefix(path, x.dir)
+func outer(dir, path string) string {
+	if dir != "" && (path == dir || strings.HasPrefix(path, dir+"/")) {
+		return sandbox.Home + strings.TrimPrefix(path, dir)
 	}
 	return path
 }
 
 // List lists a folder.
 func (x *box) List(ctx context.Context, path string, limit int) (*sandbox.Listing, error) {
-	rel, err := sandbox.Clean(x.outer(path))
+	rel, err := sandbox.Clean(outer(x.dir, path))
 	if err != nil {
 		return nil, err
 	}

@@ -74,28 +74,28 @@ func (p *program) call(number, result uint32) {
 
 // on runs the body, which answers, for one system call.
 func (p *program) on(number uint32, body program) {
-	p.jump(isEqual, number, 0, uint8(len(body))) //nolint:gosec // bodies are short
+	p.jump(isEqual, number, 0, uint8(len(body)))
 	*p = append(*p, body...)
 }
 
 // oneOf is a body that allows some values of an argument.
-func oneOf(arg int, mask uint32, otherwise uint32, values ...uint32) program {
+func oneOf(arg int, mask uint32, values ...uint32) program {
 	var p program
-	p.op(loadWord, uint32(callArg+8*arg)) //nolint:gosec // 0 to 5
+	p.op(loadWord, uint32(callArg+8*arg))
 	if mask != 0 {
 		p.op(maskWith, mask)
 	}
 	for _, v := range values {
 		p.call(v, retAllow)
 	}
-	p.op(answer, otherwise)
+	p.op(answer, retDenied)
 	return p
 }
 
 // noneOf is a body that denies some values of an argument.
 func noneOf(arg int, values ...uint32) program {
 	var p program
-	p.op(loadWord, uint32(callArg+8*arg)) //nolint:gosec // 0 to 5
+	p.op(loadWord, uint32(callArg+8*arg))
 	for _, v := range values {
 		p.call(v, retDenied)
 	}
@@ -115,25 +115,25 @@ func newFilter(level string, scoped bool) program {
 	p.op(answer, retMissing) // with those of x32
 	// No filter can read the arguments of clone3, and libraries know how to do without.
 	p.call(unix.SYS_CLONE3, retMissing)
-	p.on(unix.SYS_CLONE, oneOf(0, namespaces&^0xff, retDenied, 0)) // the low byte is a signal
-	p.on(unix.SYS_PERSONALITY, oneOf(0, 0, retDenied, 0, 0xffffffff))
+	p.on(unix.SYS_CLONE, oneOf(0, namespaces&^0xff, 0)) // the low byte is a signal
+	p.on(unix.SYS_PERSONALITY, oneOf(0, 0, 0, 0xffffffff))
 	p.on(unix.SYS_IOCTL, noneOf(1, unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD))
 	for _, number := range append(denied, deniedHere...) {
 		p.call(number, retDenied)
 	}
 	if level == sandbox.LevelNamespaces {
 		// Not all families stay in a network namespace.
-		p.on(unix.SYS_SOCKET, oneOf(0, 0, retDenied, unix.AF_UNIX, unix.AF_INET, unix.AF_INET6))
-		p.on(unix.SYS_SOCKETPAIR, oneOf(0, 0, retDenied, unix.AF_UNIX))
+		p.on(unix.SYS_SOCKET, oneOf(0, 0, unix.AF_UNIX, unix.AF_INET, unix.AF_INET6))
+		p.on(unix.SYS_SOCKETPAIR, oneOf(0, 0, unix.AF_UNIX))
 		p.op(answer, retAllow)
 		return p
 	}
 	for _, number := range append(shared, sharedHere...) {
 		p.call(number, retDenied)
 	}
-	p.on(unix.SYS_SOCKETPAIR, oneOf(0, 0, retDenied, unix.AF_UNIX))
-	p.on(unix.SYS_PRLIMIT64, oneOf(0, 0, retDenied, 0)) // of oneself
-	p.on(unix.SYS_UTIMENSAT, oneOf(1, 0, retDenied, 0)) // of an open file
+	p.on(unix.SYS_SOCKETPAIR, oneOf(0, 0, unix.AF_UNIX))
+	p.on(unix.SYS_PRLIMIT64, oneOf(0, 0, 0)) // of oneself
+	p.on(unix.SYS_UTIMENSAT, oneOf(1, 0, 0)) // of an open file
 	if !scoped {
 		for _, number := range killers {
 			p.call(number, retDenied)
@@ -149,8 +149,8 @@ func filterCalls(level string, scoped bool) error {
 		return fmt.Errorf("no new privileges: %w", err)
 	}
 	filter := newFilter(level, scoped)
-	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}                                                            //nolint:gosec // some hundred
-	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))); errno != 0 { //nolint:gosec // how the kernel wants it
+	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))); errno != 0 {
 		return fmt.Errorf("filter of system calls: %w", errno)
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tenon-mcp/tenon/internal/sandbox"
+	"github.com/tenon-mcp/tenon/internal/sandbox/local/cage"
 )
 
 // glance is how often what no cgroup and no file system bounds is looked at.
@@ -32,7 +33,7 @@ func (x *box) watch() {
 		select {
 		case <-x.quit:
 			if x.Why() == "" {
-				x.later("its first process has ended" + x.noteSince(met{}))
+				x.later(strings.TrimSuffix("its first process has ended: "+noteSince(x.cage, x.spec, met{}), ": "))
 			}
 			return
 		case <-tick.C:
@@ -86,7 +87,7 @@ func threadsOf(uid int) int {
 // Memory is what the sandbox uses.
 func (x *box) Memory() int64 {
 	if x.cage != nil {
-		return x.cage.used()
+		return x.cage.Used()
 	}
 	if x.cmd == nil {
 		return 0
@@ -97,24 +98,24 @@ func (x *box) Memory() int64 {
 // met counts how often limits were met.
 type met struct{ memory, processes int }
 
-func (x *box) limitsMet() met {
-	if x.cage == nil {
+func limitsMet(c *cage.Cage) met {
+	if c == nil {
 		return met{}
 	}
 	var m met
-	m.memory, m.processes = x.cage.kills()
+	m.memory, m.processes = c.Kills()
 	return m
 }
 
 // noteSince says which limits were met since.
-func (x *box) noteSince(before met) string {
-	now := x.limitsMet()
+func noteSince(c *cage.Cage, spec sandbox.Spec, before met) string {
+	now := limitsMet(c)
 	var said []string
 	if now.memory > before.memory {
-		said = append(said, fmt.Sprintf("a process was killed: the sandbox has %d MiB of memory", x.spec.Memory>>20))
+		said = append(said, fmt.Sprintf("a process was killed: the sandbox has %d MiB of memory", spec.Memory>>20))
 	}
 	if now.processes > before.processes {
-		said = append(said, fmt.Sprintf("a process was not started: the sandbox has room for %d", x.spec.Processes))
+		said = append(said, fmt.Sprintf("a process was not started: the sandbox has room for %d", spec.Processes))
 	}
 	return strings.Join(said, "; ")
 }
@@ -127,12 +128,12 @@ func spring(ctx context.Context, x *box) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()     // traps
-	if err := os.Chmod(dir, 0o777); err != nil { //nolint:gosec // a trap
+	defer func() { _ = os.RemoveAll(dir) }() // traps
+	if err := os.Chmod(dir, 0o777); err != nil {
 		return nil, err
 	}
 	t.File, t.Unix, t.Hidden, t.Dirs = filepath.Join(dir, "secret"), filepath.Join(dir, "socket"), "tenon-"+t.Word, []string{dir}
-	if err := os.WriteFile(t.File, []byte(t.Word), 0o644); err != nil { //nolint:gosec // a trap
+	if err := os.WriteFile(t.File, []byte(t.Word), 0o644); err != nil {
 		return nil, err
 	}
 	var listen net.ListenConfig
@@ -146,7 +147,7 @@ func spring(ctx context.Context, x *box) ([]string, error) {
 			t.TCP = a.Port
 		}
 	}
-	if err := os.Chmod(t.Unix, 0o777); err != nil { //nolint:gosec // a trap
+	if err := os.Chmod(t.Unix, 0o777); err != nil {
 		return nil, err
 	}
 	h, err := x.ask(ctx, order{Do: "probe", Probe: t})

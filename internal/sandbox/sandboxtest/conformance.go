@@ -45,10 +45,21 @@ func Conformance(t *testing.T, backend Make) {
 		name string
 		run  func(*testing.T, sandbox.Sandbox)
 	}{
-		{"commands", commands}, {"output is bounded", bounded}, {"commands end in time", commandTimeout},
-		{"state", state}, {"streams", streams}, {"errors", exceptions}, {"rich results", rich}, {"figures", figures},
-		{"cells end in time", cellTimeout}, {"the interpreter comes back", comesBack},
-		{"files", files}, {"paths", paths}, {"listing", listing}, {"cancelled", canceled}, {"at once", atOnce},
+		{"commands", commands},
+		{"output is bounded", bounded},
+		{"commands end in time", commandTimeout},
+		{"state", state},
+		{"streams", streams},
+		{"errors", exceptions},
+		{"rich results", rich},
+		{"figures", figures},
+		{"cells end in time", cellTimeout},
+		{"the interpreter comes back", comesBack},
+		{"files", files},
+		{"paths", paths},
+		{"listing", listing},
+		{"cancelled", canceled},
+		{"at once", atOnce},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.run(t, x) })
 	}
@@ -213,11 +224,11 @@ func exceptions(t *testing.T, x sandbox.Sandbox) {
 		t.Errorf("got %s", tb)
 	}
 	for source, name := range map[string]string{
-		"def":                      "SyntaxError",
-		"raise SystemExit(3)":      "SystemExit",
-		"raise KeyboardInterrupt":  "KeyboardInterrupt",
-		"import nothing_like_this": "ModuleNotFoundError",
-		"def r(): r()\nr()":        "RecursionError",
+		"def":                                   "SyntaxError",
+		"raise SystemExit(3)":                   "SystemExit",
+		"raise KeyboardInterrupt":               "KeyboardInterrupt",
+		"import nothing_like_this":              "ModuleNotFoundError",
+		"deep = lambda n: deep(n + 1)\ndeep(0)": "RecursionError",
 		"class E(Exception):\n    def __str__(self): return 1/0\nraise E": "E",
 	} {
 		if o := Py(t, x, source); o.Error == nil || o.Error.Name != name || len(o.Error.Traceback) > 9000 {

@@ -47,18 +47,18 @@ type traps struct {
 // lay prepares the traps. They are open to all users of the machine. The process belongs to who runs the test, or to a stranger of his.
 func lay(t *testing.T, stranger bool) *traps {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "tenon-escape-")
-	if err != nil {
+	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	h := &traps{Word: "word-" + rand.Text(), Dir: dir, File: filepath.Join(dir, "secret"), Unix: filepath.Join(dir, "socket"), Abstract: "tenon-" + rand.Text()}
 	core, _ := os.ReadFile("/proc/sys/kernel/core_pattern") // not on every system
 	h.Core = string(core)
+	var err error
 	if h.Home, err = os.UserHomeDir(); err != nil {
 		h.Home = "/root"
 	}
-	if err := errors.Join(os.WriteFile(h.File, []byte(h.Word), 0o600), os.Chmod(dir, 0o777), os.Chmod(h.File, 0o666)); err != nil { //nolint:gosec // a trap
+	if err := errors.Join(os.WriteFile(h.File, []byte(h.Word), 0o600), os.Chmod(dir, 0o777), os.Chmod(h.File, 0o666)); err != nil {
 		t.Fatal(err)
 	}
 	h.listen(t)
@@ -102,11 +102,11 @@ func (h *traps) listen(t *testing.T) {
 		})
 		return l.Addr()
 	}
-	h.TCP = accept("tcp4", "127.0.0.1:0").(*net.TCPAddr).Port //nolint:forcetypeassert // it is
+	h.TCP = accept("tcp4", "127.0.0.1:0").(*net.TCPAddr).Port
 	accept("tcp4", (&net.TCPAddr{IP: net.IPv4(127, 254, 169, 254), Port: h.TCP}).String())
 	accept("unix", h.Unix)
 	accept("unix", "@"+h.Abstract)
-	if err := os.Chmod(h.Unix, 0o777); err != nil { //nolint:gosec // a trap
+	if err := os.Chmod(h.Unix, 0o777); err != nil {
 		t.Fatal(err)
 	}
 	u, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -114,7 +114,7 @@ func (h *traps) listen(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = u.Close() })
-	h.UDP = u.LocalAddr().(*net.UDPAddr).Port //nolint:forcetypeassert // it is
+	h.UDP = u.LocalAddr().(*net.UDPAddr).Port
 	all.Go(func() {
 		var buf [100]byte
 		for {
@@ -206,7 +206,7 @@ func Escape(t *testing.T, backend Make, o Options) {
 func Control(t *testing.T, python string) {
 	h := lay(t, true)
 	h.Neighbour, h.Shared, h.Home = "/nowhere", true, "/usr"
-	cmd := exec.CommandContext(t.Context(), python, "-c", escapes, h.arguments(t)) //nolint:gosec // of the test
+	cmd := exec.CommandContext(t.Context(), python, "-c", escapes, h.arguments(t))
 	cmd.Dir = h.Dir
 	harmless(cmd)
 	cmd.Stderr = os.Stderr

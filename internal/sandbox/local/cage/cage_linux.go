@@ -1,4 +1,4 @@
-package local
+package cage
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,35 +16,37 @@ import (
 // Names of our cgroups: the process that has made them, and its start.
 const cagePrefix = "tenon-sandbox-"
 
-// cages is where the cgroups of this process are made: a folder that bounds all of
+// A Set is where the cgroups of this process are made: a folder that bounds all of
 // them together, in one hierarchy of version 2 or in each of version 1.
-type cages struct {
+type Set struct {
 	memory, pids string // the same one for version 2
 	v2           bool
+	mu           sync.Mutex
 	serial       int
 }
 
-// newCages returns nil where no cgroup can be made.
-func newCages(memory int64) *cages {
+// New returns a set that may use so much memory together, 0 being no bound; nil where
+// no cgroup can be made. It removes what processes that were killed have left.
+func New(memory int64) *Set {
 	bases, v2 := ownGroups()
-	c := &cages{v2: v2}
+	c := &Set{v2: v2}
 	name := cagePrefix + strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
 	for controller, into := range map[string]*string{"memory": &c.memory, "pids": &c.pids} {
 		base := bases[controller]
 		if base == "" {
-			c.close()
+			c.Close()
 			return nil
 		}
 		sweepCages(base)
 		*into = filepath.Join(base, name)
-		if err := os.Mkdir(*into, 0o750); err != nil && !(v2 && errors.Is(err, os.ErrExist)) {
+		if err := os.Mkdir(*into, 0o750); err != nil && (!v2 || !errors.Is(err, os.ErrExist)) {
 			*into = ""
-			c.close()
+			c.Close()
 			return nil
 		}
 		if v2 {
 			if err := put(*into, "cgroup.subtree_control", "+memory +pids"); err != nil {
-				c.close()
+				c.Close()
 				return nil
 			}
 		}
@@ -56,17 +59,7 @@ func newCages(memory int64) *cages {
 
 // ownGroups returns the folders below which we may make cgroups, by controller.
 func ownGroups() (map[string]string, bool) {
-	bases := map[string]string{}
-	text, _ := os.ReadFile("/proc/self/cgroup")
-	ours := map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(parts) == 3 {
-			for name := range strings.SplitSeq(parts[1], ",") {
-				ours[name] = parts[2]
-			}
-		}
-	}
+	bases, ours := map[string]string{}, membership()
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
 	unified := ""
 	for line := range strings.Lines(string(mounts)) {
@@ -100,6 +93,22 @@ func ownGroups() (map[string]string, bool) {
 		}
 	}
 	return nil, true
+}
+
+// membership returns the cgroup of this process, by controller; that of version 2 has
+// no name.
+func membership() map[string]string {
+	text, _ := os.ReadFile("/proc/self/cgroup")
+	ours := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) == 3 {
+			for name := range strings.SplitSeq(parts[1], ",") {
+				ours[name] = parts[2]
+			}
+		}
+	}
+	return ours
 }
 
 func joinGroup(mount, root, ours string) string {
@@ -170,7 +179,8 @@ func emptyCage(dir string) {
 	}
 }
 
-func (c *cages) close() {
+// Close removes all of them.
+func (c *Set) Close() {
 	if c == nil {
 		return
 	}
@@ -179,7 +189,7 @@ func (c *cages) close() {
 	}
 }
 
-func (c *cages) dirs() []string {
+func (c *Set) dirs() []string {
 	var all []string
 	for _, dir := range []string{c.memory, c.pids} {
 		if dir != "" && (len(all) == 0 || all[0] != dir) {
@@ -189,33 +199,35 @@ func (c *cages) dirs() []string {
 	return all
 }
 
-// A cage is the cgroup of one sandbox.
-type cage struct {
+// A Cage is the cgroup of one sandbox.
+type Cage struct {
 	memory, pids string
 	v2           bool
 }
 
-// add makes a cgroup with limits. The caller keeps others from calling it.
-func (c *cages) add(memory int64, processes int) (*cage, error) {
+// Add makes a cgroup with limits.
+func (c *Set) Add(memory int64, processes int) (*Cage, error) {
+	c.mu.Lock()
 	c.serial++
 	name := strconv.Itoa(c.serial)
-	g := &cage{memory: filepath.Join(c.memory, name), pids: filepath.Join(c.pids, name), v2: c.v2}
+	c.mu.Unlock()
+	g := &Cage{memory: filepath.Join(c.memory, name), pids: filepath.Join(c.pids, name), v2: c.v2}
 	for _, dir := range c.dirs() {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o750); err != nil {
-			g.close()
+			g.Close()
 			return nil, fmt.Errorf("make a cgroup: %w", err)
 		}
 	}
 	err := errors.Join(limitMemory(g.memory, c.v2, memory), put(g.pids, "pids.max", strconv.Itoa(processes)))
 	if err != nil {
-		g.close()
+		g.Close()
 		return nil, fmt.Errorf("limit a cgroup: %w", err)
 	}
 	return g, nil
 }
 
-// join moves a process into the cgroup.
-func (g *cage) join(pid int) error {
+// Join moves a process into the cgroup.
+func (g *Cage) Join(pid int) error {
 	err := put(g.memory, "cgroup.procs", strconv.Itoa(pid))
 	if g.pids != g.memory && err == nil {
 		err = put(g.pids, "cgroup.procs", strconv.Itoa(pid))
@@ -223,7 +235,8 @@ func (g *cage) join(pid int) error {
 	return err
 }
 
-func (g *cage) close() {
+// Close ends what is in the cgroup, and removes it.
+func (g *Cage) Close() {
 	if g == nil {
 		return
 	}
@@ -231,8 +244,8 @@ func (g *cage) close() {
 	emptyCage(g.pids)
 }
 
-// used is the memory that is in use.
-func (g *cage) used() int64 {
+// Used is the memory that is in use.
+func (g *Cage) Used() int64 {
 	name := "memory.usage_in_bytes"
 	if g.v2 {
 		name = "memory.current"
@@ -242,9 +255,9 @@ func (g *cage) used() int64 {
 	return n
 }
 
-// kills counts the processes that were ended since there was no memory left, and the
+// Kills counts the processes that were ended since there was no memory left, and the
 // times that there was no room for a process.
-func (g *cage) kills() (memory, processes int) {
+func (g *Cage) Kills() (memory, processes int) {
 	return max(countOf(g.memory, "memory.events", "oom_kill"), countOf(g.memory, "memory.oom_control", "oom_kill")), countOf(g.pids, "pids.events", "max")
 }
 
