@@ -81,7 +81,7 @@ func (v view) delegate(ctx context.Context, d *delegate, r *call.Request, params
 	if depth >= d.set.MaxDepth {
 		return agentFailed(fmt.Sprintf("Not begun: agents have already called agents %d deep, and %s is for at most %d. Do this part yourself.", depth, d.entry.Name, d.set.MaxDepth), nil), nil
 	}
-	ctx = agent.WithDepth(ctx, depth+1)
+	ctx = agent.WithDepth(ctx, d.entry.Name, depth+1)
 	w := &deputy{view: v, delegate: d, asked: r, depth: depth + 1}
 	if d.set.Tool.Name != "" {
 		return w.pass(ctx, p.Arguments.Subtask)
@@ -104,6 +104,9 @@ func (w *deputy) do(ctx context.Context, id tool.ID, arguments json.RawMessage) 
 	})
 	if err != nil {
 		return &tool.Result{Kind: tool.Invalid, Message: "the arguments are no JSON object"}
+	}
+	if agent.Working(ctx, id.Server) {
+		return &tool.Result{Kind: tool.Failed, Message: "Not begun: the agent " + id.Server + " waits for this very work, and would wait for itself."}
 	}
 	r, caller := w.asked, w.asked.Caller
 	caller.Through = cmp.Or(caller.Through, r.Target.String())
@@ -140,7 +143,7 @@ func (w *deputy) work(ctx context.Context, subtask string) (tool.Bytes, error) {
 	}
 	ids, tools := map[string]tool.ID{}, []agent.Tool{}
 	for _, t := range offer.tools {
-		if !w.set.Allows(t.ID) || t.Server == w.entry.Name || w.depth >= w.set.MaxDepth && w.isAgent(t.Server) {
+		if !w.set.Allows(t.ID) || agent.Working(ctx, t.Server) || w.depth >= w.set.MaxDepth && w.isAgent(t.Server) {
 			continue
 		}
 		name := offer.snap.AliasOf(t)

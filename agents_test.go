@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/tool"
@@ -291,6 +292,21 @@ func TestAgentsDoNotCallEachOtherForEver(t *testing.T) {
 	// Another program may be in between: it hands on how deep it is.
 	res := subtask(t, g, "a", tool.Call{Params: json.RawMessage(`{"name": "x", "arguments": {"subtask": "x"}, "_meta": {"tenon/depth": 2}}`), Arguments: json.RawMessage(`{"subtask": "x"}`)})
 	if res.Kind != tool.Failed || !strings.Contains(res.Text(), "agents have already called agents 2 deep") {
+		t.Errorf("%s: %s", res.Kind, res.Text())
+	}
+}
+
+// TestAnAgentDoesNotWaitForItself: its calls do not run side by side within a session, so
+// that one which comes back to it would wait until the time is over.
+func TestAnAgentDoesNotWaitForItself(t *testing.T) {
+	m := &scripted{says: []string{wants("b__execute_subtask", `{"subtask": "you do it"}`), done}}
+	url := m.start(t)
+	g, _ := agents(t, "version: 1\nservers:\n  a: "+entryOf(url, `, tools: ["*/*"], max_depth: 8`)+
+		"\n  b: {agent: {tool: a/execute_subtask, max_depth: 8}}\n  c: {agent: {tool: d/execute_subtask}}\n  d: {agent: {tool: c/execute_subtask}}", tenon.Options{})
+	if res := subtask(t, g, "a", tool.Call{Timeout: 20 * time.Second}); res.Kind != "" || !strings.Contains(m.questions()[1].last(), "would wait for itself") {
+		t.Errorf("%s: %s", res.Kind, res.Text())
+	}
+	if res := subtask(t, g, "c", tool.Call{Timeout: 20 * time.Second}); res.Kind != tool.Failed || !strings.Contains(res.Text(), "would wait for itself") {
 		t.Errorf("%s: %s", res.Kind, res.Text())
 	}
 }
