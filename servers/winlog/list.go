@@ -27,10 +27,10 @@ type listOutput struct {
 
 func (s *server) addList(srv *mcp.Server) {
 	add(s, srv, spec{
-		name: "list_event_channels", title: "Windows event logs",
-		description: "Lists the Windows event logs (channels) that can be looked into, with the number of their records and the times of the oldest and the newest one. " +
+		Name: "list_event_channels", Title: "Windows event logs",
+		Description: "Lists the Windows event logs (channels) that can be looked into, with the number of their records and the times of the oldest and the newest one. " +
 			"Where logs are read from files it names the files, and says which of them are damaged.",
-		defaults: map[string]any{"include_empty": false},
+		Defaults: map[string]any{"include_empty": false},
 	}, s.list)
 }
 

@@ -56,10 +56,10 @@ type tally struct {
 
 func (s *server) addStats(srv *mcp.Server) {
 	add(s, srv, spec{
-		name: "event_statistics", title: "Statistics of Windows events",
-		description: "Counts the events of a Windows event log by level, by provider and event id, and by hour. Answers what a log is full of, when it began and what is rare, " +
+		Name: "event_statistics", Title: "Statistics of Windows events",
+		Description: "Counts the events of a Windows event log by level, by provider and event id, and by hour. Answers what a log is full of, when it began and what is rare, " +
 			"before query_windows_event looks at single events. By default all levels of the log System in the last day; old log files need start.",
-		defaults: map[string]any{"log_name": "System", "level": "Verbose", "last_minutes": 1440},
+		Defaults: map[string]any{"log_name": "System", "level": "Verbose", "last_minutes": 1440},
 	}, s.stats)
 }
 

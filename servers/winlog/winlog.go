@@ -18,14 +18,13 @@ package winlog
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/typed"
 	"github.com/tenon-mcp/tenon/servers/winlog/evtx"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -143,45 +142,18 @@ func Meta() map[string]tool.Meta {
 	return m
 }
 
-// spec is the part of a tool's definition that differs between the tools here.
-type spec struct {
-	name, title, description string
-	defaults                 map[string]any // of input properties
-}
-
-// definition returns the tool that sp describes, with In as its input. It panics
-// where a default names no property, as mcp.AddTool does on a bad tool.
-func definition[In any](sp spec) *mcp.Tool {
-	schema, err := jsonschema.For[In](nil)
-	if err != nil {
-		panic(err)
-	}
-	for name, value := range sp.defaults {
-		b, err := json.Marshal(value)
-		if err != nil {
-			panic(err)
-		}
-		schema.Properties[name].Default = b
-	}
-	no := false
-	return &mcp.Tool{
-		Name: sp.name, Description: sp.description, InputSchema: schema,
-		Annotations: &mcp.ToolAnnotations{Title: sp.title, ReadOnlyHint: true, DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &no},
-	}
-}
+// spec is what is said of a tool.
+type spec = typed.Spec
 
 // add registers a tool that answers with a text and the same as data.
 func add[In, Out any](s *server, srv *mcp.Server, sp spec, answer func(context.Context, In) (string, Out, error)) {
-	most := Meta()[sp.name].MaxResultChars
-	mcp.AddTool(srv, definition[In](sp), func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
-		var none Out
+	most := Meta()[sp.Name].MaxResultChars
+	typed.Add(srv, sp, func(ctx context.Context, in In) (string, Out, error) {
 		if s.source == nil {
-			return nil, none, errNoLogs
+			var none Out
+			return "", none, errNoLogs
 		}
 		text, out, err := answer(ctx, in)
-		if err != nil {
-			return nil, none, err
-		}
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fit(text, most)}}}, out, nil
+		return fit(text, most), out, err
 	})
 }
