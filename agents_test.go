@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/internal/testenv"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -308,6 +310,28 @@ func TestAnAgentDoesNotWaitForItself(t *testing.T) {
 	}
 	if res := subtask(t, g, "c", tool.Call{Timeout: 20 * time.Second}); res.Kind != tool.Failed || !strings.Contains(res.Text(), "would wait for itself") {
 		t.Errorf("%s: %s", res.Kind, res.Text())
+	}
+}
+
+// TestExampleOfAgents runs the three of the example with a model of ours.
+func TestExampleOfAgents(t *testing.T) {
+	m := &scripted{says: []string{done}}
+	g := open(t, tenon.Options{
+		Config: filepath.Join(testenv.Root(t), "examples", "agents", "tenon.yaml"),
+		Env:    []string{"AGENT_BASE_URL=" + m.start(t), "AGENT_KEY=" + fakeKey},
+	})
+	for i, tt := range []struct{ server, has, hasNot string }{
+		{"evidence_collector", "system__get_local_cpu_memory", "knowledge__search_knowledge_base"},
+		{"kb_researcher", "knowledge__search_knowledge_base", "system__get_local_cpu_memory"},
+		{"report_writer", "", "time__get_current_time"},
+	} {
+		if res := subtask(t, g, tt.server, tool.Call{}); res.Text() != "It is done." {
+			t.Fatalf("%s: %s: %s", tt.server, res.Kind, res.Text())
+		}
+		names := m.questions()[i].names()
+		if !strings.Contains(names, tt.has) || strings.Contains(names, tt.hasNot) || strings.Contains(names, "execute_subtask") {
+			t.Errorf("%s is offered %s", tt.server, names)
+		}
 	}
 }
 
