@@ -32,7 +32,7 @@ type attempt struct {
 }
 
 const whatToSet = "Start Docker or Podman's socket (systemctl --user start podman.socket), or name the engine: " +
-	"the option host or DOCKER_HOST takes unix:///path or tcp://host:2376, the option context a context of the docker command"
+	"the option host or DOCKER_HOST (in env: of this server's entry, or in the environment of tenon server docker) takes unix:///path or tcp://host:2376, the option context a context of the docker command"
 
 // notFound says what was tried. A socket that is there and closed to us is what
 // the reader must know first.

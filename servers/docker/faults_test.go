@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/google/jsonschema-go/jsonschema"
@@ -127,6 +128,41 @@ func TestSecretsInLines(t *testing.T) {
 		}
 	}
 	wants(t, call(t, cs, "docker_logs", args{"name": "web", "grep": "hush09"}, nil), "none of the last 2 lines matches")
+}
+
+// TestNewestOfLongLogs holds that both parts of an answer keep the newest lines and to
+// what is declared, with lines long and short, and one for each day.
+func TestNewestOfLongLogs(t *testing.T) {
+	for _, width := range []int{1, 30, 80, 3000} {
+		_, o := newFake(t, map[string]http.HandlerFunc{"/logs": func(w http.ResponseWriter, _ *http.Request) {
+			for i := range 200 {
+				at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, i)
+				_, _ = w.Write(frame(1, fmt.Sprintf("%s %s end %d\n", at.Format(time.RFC3339Nano), strings.Repeat("ü", width), i)))
+			}
+		}})
+		cs := client(t, o, nil)
+		for _, most := range []int{4000, 16000} {
+			var out struct {
+				Lines   []struct{ Text string }
+				LeftOut int `json:"left_out"`
+			}
+			text, _, data := try(t, t.Context(), cs, "docker_logs", args{"name": "web", "tail": 200, "max_chars": most})
+			if err := json.Unmarshal(data, &out); err != nil {
+				t.Fatal(err)
+			}
+			n := len(out.Lines)
+			long := width > 2000 // whose end is cut
+			if n == 0 || !long && (!strings.HasSuffix(out.Lines[n-1].Text, "end 199") || !strings.HasSuffix(text, "end 199\n```\n")) {
+				t.Errorf("%d of %d: the newest line is not there: %.100s", width, most, text)
+			}
+			if size := utf8.RuneCount(data); size > 20000 {
+				t.Errorf("%d of %d: %d characters of data", width, most, size)
+			}
+			if got := strings.Count(text, "out ü"); got != n+out.LeftOut {
+				t.Errorf("%d of %d: %d lines of text, %d and %d of data", width, most, got, n, out.LeftOut)
+			}
+		}
+	}
 }
 
 // TestNumbersBeyond holds that a number that is no tool's is brought to what it takes,

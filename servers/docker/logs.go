@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -84,6 +85,7 @@ type logsOutput struct {
 	Looked    int       `json:"looked_at" jsonschema:"how many lines, from the end, were looked at"`
 	Matched   int       `json:"matched" jsonschema:"how many of them matched the filters"`
 	Truncated bool      `json:"truncated" jsonschema:"whether lines that matched are not shown, or are cut"`
+	LeftOut   int       `json:"left_out,omitempty" jsonschema:"how many older lines are in the text and not here, to keep this short"`
 	Note      string    `json:"note,omitempty" jsonschema:"what was left out, and why"`
 }
 
@@ -256,6 +258,9 @@ func (q *query) answer(out *logsOutput) string {
 	used := 0
 	for first > 0 {
 		n := utf8.RuneCountInString(kept[first-1].Text) + len("15:04:05.000 out ") + 1
+		if first == most || kept[first-1].at.YearDay() != kept[first].at.YearDay() {
+			n += len("--- 2006-01-02\n")
+		}
 		if used+n > room {
 			break
 		}
@@ -269,7 +274,25 @@ func (q *query) answer(out *logsOutput) string {
 	out.Truncated = first > 0 || q.matched > len(kept)
 	q.explain(first, room)
 	out.Note = strings.Join(q.notes, " ")
-	return q.text(out)
+	text := q.text(out)
+	out.shorten()
+	return text
+}
+
+// shorten leaves the newest lines that fit into what is declared of an answer, which
+// holds for its data as it does for its text. A line is longer there.
+func (o *logsOutput) shorten() {
+	const around = 1000 // what stands beside the lines
+	used, first := around, len(o.Lines)
+	for first > 0 {
+		b, err := json.Marshal(o.Lines[first-1])
+		if used += utf8.RuneCount(b) + 1; err != nil || used > logsChars {
+			break
+		}
+		first--
+	}
+	o.LeftOut, o.Lines = first, o.Lines[first:]
+	o.Truncated = o.Truncated || first > 0
 }
 
 // explain notes what is not shown.

@@ -64,6 +64,7 @@ func (s *server) addServices(srv *mcp.Server) {
 		Name: "list_services", Title: "Services",
 		Description: "Returns the services of this machine with their state, failed ones first: units of systemd on Linux, services of Windows, jobs of launchd on macOS. For more on one of them call get_service_status.",
 		Defaults:    map[string]any{"state": "all", "limit": 60},
+		Bounds:      map[string][2]int{"limit": {1, 200}},
 	}, s.listServices)
 	typed.Add(srv, spec{
 		Name: "get_service_status", Title: "Status of a service",
