@@ -356,6 +356,42 @@ func TestServerEndsWithItsInput(t *testing.T) {
 	}
 }
 
+// TestServerThatIsListenedToEndsWithItsInput: who listens to changes is owed no answer
+// once the input has ended.
+func TestServerThatIsListenedToEndsWithItsInput(t *testing.T) {
+	r, w := io.Pipe()
+	c := command{args: []string{"server", "time"}, stdin: r}
+	stdout, interrupt := c.start(t)
+	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}`
+	if _, err := io.WriteString(w, `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},`+meta+`}}`+"\n"+
+		`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{`+meta+`}}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		line, err := stdout.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(line, `"id":1,`) {
+			t.Fatalf("listening was refused: %s", line)
+		}
+		if strings.Contains(line, `"id":2,`) {
+			break
+		}
+	}
+	began := time.Now()
+	w.Close()
+	if _, err := io.Copy(io.Discard, stdout); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it ended after %s", took)
+	}
+	if code := interrupt(); code != 0 {
+		t.Errorf("exit code %d: %s", code, c.log.String())
+	}
+}
+
 func TestOptionsOfAServerAreFlags(t *testing.T) {
 	var out bytes.Buffer
 	c := command{args: []string{"server", "network", "--help"}, stdout: &out}

@@ -14,6 +14,10 @@ import (
 // lingerTime is how long what was asked may take after the end of the input.
 const lingerTime = 30 * time.Second
 
+// listening is a request that is answered when the client has enough of it, which it
+// has at the end of the input.
+const listening = "subscriptions/listen"
+
 // A lingering is a transport that answers what was asked before its input ended:
 // the SDK ends at once, and a script that writes its requests and closes the pipe
 // would hear nothing.
@@ -41,7 +45,7 @@ type lingeringConn struct {
 // Read implements sdk.Connection.
 func (c *lingeringConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.Connection.Read(ctx)
-	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
+	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() && r.Method != listening {
 		c.mu.Lock()
 		if c.owed == nil {
 			c.owed = map[jsonrpc.ID]bool{}
