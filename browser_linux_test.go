@@ -31,11 +31,7 @@ func browsers(t *testing.T) (config, tmp string) {
 	testenv.Chromium(t)
 	server := testenv.NPM(t, "playwright-mcp")
 	sandbox := os.Geteuid() != 0
-	tmp, err := os.MkdirTemp("", "tb") // short: sockets are made in it
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(tmp) })
+	tmp = t.TempDir()
 	return write(t, fmt.Sprintf("version: 1\nservers:\n  playwright: {command: %q, browser: {sandbox: %v}, idle_timeout: 1h}\n", server, sandbox)), tmp
 }
 

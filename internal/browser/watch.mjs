@@ -12,7 +12,10 @@ if (browser && !runner) {
   const prefix = 'tenon-browser-';
   sweep(root, prefix);
   const own = fs.mkdtempSync(path.join(root, `${prefix}${process.pid}-`));
-  process.env.TMPDIR = process.env.TMP = process.env.TEMP = own;
+  // The browser makes a socket below its temporary folder, whose whole path the system
+  // holds to about a hundred bytes.
+  if (own.length <= 60 || process.platform === 'win32')
+    process.env.TMPDIR = process.env.TMP = process.env.TEMP = own;
   process.chdir(own);
   process.on('exit', () => {
     process.chdir(root);
