@@ -70,6 +70,15 @@ func TestHostile(t *testing.T) {
 	book := func(entities string) []byte {
 		return zipped(t, "mimetype", "application/epub+zip", "META-INF/container.xml", `<container><rootfile full-path="b.opf"/></container>`, "b.opf", entities)
 	}
+	anew := "<html><body><p>" // each paragraph opens all of these anew
+	for i := range 480 {
+		anew += fmt.Sprintf("<b id=%d>", i)
+	}
+	anew += strings.Repeat("<p>x", 21_000)
+	var attributes strings.Builder
+	for i := range 500_000 {
+		fmt.Fprintf(&attributes, " a%d", i)
+	}
 	for _, c := range []struct {
 		name   string
 		body   []byte
@@ -91,6 +100,12 @@ func TestHostile(t *testing.T) {
 		{"deep.xml", []byte(`<?xml version="1.0"?>` + strings.Repeat("<a>", 100_000)), document.Damaged, "levels deep"},
 		{"deep.docx", word(strings.Repeat("<w:tbl><w:tr><w:tc>", 100_000)), document.Damaged, "levels deep"},
 		{"deep.rtf", []byte(`{\rtf1 ` + strings.Repeat("{", 100_000)), document.Large, "levels deep"},
+		{"anew.html", []byte(anew), document.Large, "built to be too large"},
+		{"attributes.html", []byte("<html><p" + attributes.String() + ">"), document.Large, "built to be too large"},
+		{"anew.eml", []byte("Subject: x\nMIME-Version: 1.0\nContent-Type: text/html\n\n" + anew), document.Large, "built to be too large"},
+		{"anew.epub", zipped(t, "mimetype", "application/epub+zip", "META-INF/container.xml", `<c><rootfile full-path="b.opf"/></c>`,
+			"b.opf", `<package><manifest><item id="c" href="c.xhtml" media-type="application/xhtml+xml"/></manifest><spine><itemref idref="c"/></spine></package>`, "c.xhtml", anew), "", "built to be too large"},
+		{"open.csv", []byte("a,b\n1,\"" + strings.Repeat("x\n", 19<<20)), document.Large, "a quote that is not closed"},
 		{"locked.zip", read(t, "testdata/locked.zip").Head(10_000), "", "encrypted"},
 		{"locked.pdf", read(t, "testdata/encrypted.pdf").Head(100_000), document.Encrypted, "encrypted"},
 		{"locked.docx", compound(stream{"EncryptionInfo", []byte("x")}, stream{"EncryptedPackage", make([]byte, 5000)}), document.Encrypted, "encrypted"},

@@ -82,7 +82,7 @@ func (f *Fetcher) Page(ctx context.Context, address string, refuse func(url stri
 		return Page{}, errors.New("the page has no valid address")
 	}
 	page := Page{URL: resp.URL}
-	page.Text, err = text(resp.Body, resp.Header.Get("Content-Type"), at)
+	page.Text, err = text(ctx, resp.Body, resp.Header.Get("Content-Type"), at)
 	if err == nil && resp.Cut {
 		page.Text += fmt.Sprintf("\n\n[cut: only the first %d MiB of the page were read]", maxBody>>20)
 	}

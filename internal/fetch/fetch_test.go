@@ -143,6 +143,10 @@ func TestRefuse(t *testing.T) {
 }
 
 func TestText(t *testing.T) {
+	bold := ""
+	for i := range 400 {
+		bold += fmt.Sprintf("<b id=%d>", i)
+	}
 	at := &url.URL{Scheme: "https", Host: "example.com"}
 	for _, c := range []struct{ name, kind, body, want, err string }{
 		{"Latin-1 by its header", "text/html; charset=iso-8859-1", "<p>caf\xe9</p>", "café", ""},
@@ -157,10 +161,11 @@ func TestText(t *testing.T) {
 		{"scripts alone", "text/html", "<body><script>render()</script></body>", "", "no text"},
 		{"empty", "text/plain", " \n", "", "no text"},
 		{"broken bytes", "application/json", "{\xff}", "{\uFFFD}", ""},
+		{"opened anew and anew", "text/html", "<p>" + bold + strings.Repeat("<p>x", 8000), "", "built to be too large"},
 		{"title of a drawing", "text/html", "<svg><title>no</title></svg><p>x</p>", "x", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := fetch.Text([]byte(c.body), c.kind, at)
+			got, err := fetch.Text(t.Context(), []byte(c.body), c.kind, at)
 			if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%q, %v", got, err)
 			}
@@ -177,7 +182,7 @@ func TestTimeIsLinear(t *testing.T) {
 		"<h1>", "<pre>x\n\n", "<div>", "<a href=x>", "<select>", "<svg>", "&amp;", " \n",
 	} {
 		began := time.Now()
-		_, _ = fetch.Text([]byte("<table><tr>"+strings.Repeat(s, 1<<20/len(s))), "text/html", at)
+		_, _ = fetch.Text(t.Context(), []byte("<table><tr>"+strings.Repeat(s, 1<<20/len(s))), "text/html", at)
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("1 MiB of %q took %s", s, took)
 		} else if took > 300*time.Millisecond {
@@ -192,7 +197,7 @@ func FuzzText(f *testing.F) {
 	}
 	at := &url.URL{Scheme: "https", Host: "example.com"}
 	f.Fuzz(func(t *testing.T, kind string, body []byte) {
-		if got, err := fetch.Text(body, kind, at); err == nil && (got == "" || !utf8.ValidString(got)) {
+		if got, err := fetch.Text(t.Context(), body, kind, at); err == nil && (got == "" || !utf8.ValidString(got)) {
 			t.Errorf("%q of %q", got, body)
 		}
 	})

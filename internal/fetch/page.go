@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/url"
@@ -9,6 +10,8 @@ import (
 	"unicode"
 
 	"golang.org/x/net/html"
+
+	"github.com/tenon-mcp/tenon/internal/htmlsafe"
 )
 
 // page returns HTML as plain Markdown below its title: headings, paragraphs,
@@ -17,8 +20,8 @@ import (
 // Why this is not a library: those that make better Markdown take time that grows
 // with the square of what a page holds, or with the spans that its tables claim. A
 // page is foreign, and is read in the process of the gateway.
-func page(r io.Reader, at *url.URL) (string, error) {
-	doc, err := html.Parse(r)
+func page(ctx context.Context, r io.Reader, at *url.URL) (string, error) {
+	doc, err := htmlsafe.Parse(ctx, r)
 	if err != nil {
 		return "", fmt.Errorf("the page is no HTML that can be read: %w", err)
 	}

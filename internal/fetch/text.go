@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +18,7 @@ var errNoText = errors.New("the page holds no text; it may be made by scripts, w
 
 // text returns a body as text. The type is that of the header; where there is
 // none, the body shows it.
-func text(body []byte, contentType string, at *url.URL) (string, error) {
+func text(ctx context.Context, body []byte, contentType string, at *url.URL) (string, error) {
 	kind, params, err := mime.ParseMediaType(contentType)
 	if err != nil || kind == "application/octet-stream" {
 		contentType = http.DetectContentType(body)
@@ -25,7 +26,7 @@ func text(body []byte, contentType string, at *url.URL) (string, error) {
 	}
 	switch {
 	case kind == "text/html", kind == "application/xhtml+xml":
-		return page(decode(body, contentType), at)
+		return page(ctx, decode(body, contentType), at)
 	case strings.HasPrefix(kind, "text/") && params["charset"] == "" && validUTF8(body):
 	case strings.HasPrefix(kind, "text/"):
 		if body, err = io.ReadAll(decode(body, contentType)); err != nil {

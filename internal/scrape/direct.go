@@ -66,7 +66,7 @@ func (c *Chain) read(ctx context.Context, at string, h http.Header, body []byte,
 			return film, nil
 		}
 		extra.text, extra.notes = film.text, append(extra.notes, film.notes...)
-		if main := readable(body, kind); main != nil {
+		if main := readable(ctx, body, kind); main != nil {
 			body, src.MIME = main, "text/html; charset=utf-8"
 		}
 	}

@@ -13,7 +13,7 @@ func NewOutlet(ctx context.Context, c *Chain) (address, agent string, end func()
 }
 
 // Readable returns the part of a page that is to be read, or nil.
-func Readable(page []byte, kind string) []byte { return readable(page, kind) }
+func Readable(page []byte, kind string) []byte { return readable(context.Background(), page, kind) }
 
 // Captions returns the lines of captions.
 func Captions(s string) []string {

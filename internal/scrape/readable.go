@@ -2,10 +2,13 @@ package scrape
 
 import (
 	"bytes"
+	"context"
 	"strings"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/charset"
+
+	"github.com/tenon-mcp/tenon/internal/htmlsafe"
 )
 
 // readable returns a page with nothing in its body but the part that is to be read,
@@ -15,12 +18,12 @@ import (
 //
 // The time grows with the size of the page alone, which is why this is no library:
 // each element is looked at twice.
-func readable(body []byte, contentType string) []byte {
+func readable(ctx context.Context, body []byte, contentType string) []byte {
 	r, err := charset.NewReader(bytes.NewReader(body), contentType)
 	if err != nil {
 		return nil
 	}
-	doc, err := html.Parse(r)
+	doc, err := htmlsafe.Parse(ctx, r)
 	if err != nil {
 		return nil
 	}

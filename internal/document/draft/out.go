@@ -252,6 +252,9 @@ func (o *Out) Row(cells []string) {
 	o.row(cells)
 }
 
+// Context is what ends the conversion that o is written by.
+func Context(o *Out) context.Context { return o.ctx }
+
 // EndTable ends a table.
 func (o *Out) EndTable() { o.gap() }
 

@@ -144,7 +144,7 @@ func (b *book) describe(out *draft.Out) {
 	} {
 		value := strings.Join(b.fields[f.element], ", ")
 		if f.element == "description" {
-			value = page.Text(value)
+			value = page.Text(out, value)
 		}
 		if value == "" {
 			continue

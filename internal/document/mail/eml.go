@@ -222,11 +222,14 @@ func (m *message) write(ctx context.Context, src draft.Source, out *draft.Out) e
 // body writes the text of a message: as HTML where that says more.
 func (m *message) body(out *draft.Out) error {
 	plain := strings.TrimSpace(strings.ReplaceAll(m.plain, "\r\n", "\n"))
-	if m.html != "" && (plain == "" || strings.Contains(m.html, "<table") && len(page.Text(m.html)) > len(plain)/2 || len(page.Text(m.html)) > 3*len(plain)) {
+	if m.html != "" && (plain == "" || strings.Contains(m.html, "<table") && len(page.Text(out, m.html)) > len(plain)/2 || len(page.Text(out, m.html)) > 3*len(plain)) {
 		sub := out.Sub(2)
 		err := page.Fragment(m.html, "", sub)
 		out.Join("its text", sub)
-		return err
+		if err == nil || plain == "" || out.Err() != nil {
+			return err
+		}
+		out.Note("its text is that without format, for the other cannot be read: %v", err)
 	}
 	out.Block(plain)
 	return out.Err()

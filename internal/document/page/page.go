@@ -10,6 +10,7 @@ package page
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/url"
 	"strings"
 
@@ -17,12 +18,13 @@ import (
 	"golang.org/x/net/html/charset"
 
 	"github.com/tenon-mcp/tenon/internal/document/draft"
+	"github.com/tenon-mcp/tenon/internal/htmlsafe"
 )
 
 const maxSize = 64 << 20 // bytes of a page, which becomes a tree in memory
 
 // Convert converts a page.
-func Convert(_ context.Context, src draft.Source, out *draft.Out) error {
+func Convert(ctx context.Context, src draft.Source, out *draft.Out) error {
 	body, err := src.Bytes(maxSize)
 	if err != nil {
 		return err
@@ -31,7 +33,7 @@ func Convert(_ context.Context, src draft.Source, out *draft.Out) error {
 	if err != nil {
 		r = bytes.NewReader(body)
 	}
-	doc, err := html.Parse(r)
+	doc, err := htmlsafe.Parse(ctx, r)
 	if err != nil {
 		return unreadable(err)
 	}
@@ -49,7 +51,7 @@ func Convert(_ context.Context, src draft.Source, out *draft.Out) error {
 // Fragment converts HTML that is part of another document. at is what its links
 // are relative to.
 func Fragment(text string, at string, out *draft.Out) error {
-	doc, err := html.Parse(strings.NewReader(text))
+	doc, err := htmlsafe.String(draft.Context(out), text)
 	if err != nil {
 		return unreadable(err)
 	}
@@ -59,20 +61,25 @@ func Fragment(text string, at string, out *draft.Out) error {
 	return out.Err()
 }
 
-// unreadable tells why a page has no tree. The parser refuses nothing but depth.
+// unreadable tells why a page has no tree.
 func unreadable(err error) error {
-	if strings.Contains(err.Error(), "open stack") {
+	switch {
+	case errors.Is(err, htmlsafe.ErrDeep):
 		return draft.TooLarge("the page is nested too deep: %v", err)
+	case errors.Is(err, htmlsafe.ErrBuilt):
+		return draft.TooLarge("%v", err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
 	}
 	return draft.Damage(err, "the page is no HTML that can be read")
 }
 
-// Text returns the text of a few words of HTML, such as a title.
-func Text(s string) string {
+// Text returns the text of a few words of HTML, such as a title, for out.
+func Text(out *draft.Out, s string) string {
 	if !strings.ContainsAny(s, "<&") {
 		return s
 	}
-	doc, err := html.Parse(strings.NewReader(s))
+	doc, err := htmlsafe.String(draft.Context(out), s)
 	if err != nil {
 		return s
 	}

@@ -24,7 +24,8 @@ func CSV(_ context.Context, src draft.Source, out *draft.Out) error {
 		return draft.Damage(err, "the table cannot be read")
 	}
 	head = bytes.TrimPrefix(head[:n], []byte("\xef\xbb\xbf"))
-	c := csv.NewReader(&limitedLines{r: io.MultiReader(bytes.NewReader(head), r)})
+	lines := &limitedLines{r: io.MultiReader(bytes.NewReader(head), r)}
+	c := csv.NewReader(lines)
 	c.Comma = separator(head, src)
 	c.LazyQuotes, c.FieldsPerRecord, c.ReuseRecord = true, -1, true
 	rows, columns := 0, 0
@@ -49,6 +50,7 @@ func CSV(_ context.Context, src draft.Source, out *draft.Out) error {
 			out.Row(record)
 		}
 		rows++
+		lines.record = 0
 		if err := out.Err(); err != nil {
 			return err
 		}
@@ -84,21 +86,18 @@ func separator(head []byte, src draft.Source) rune {
 }
 
 // limitedLines refuses a record of more than a few MiB, which an open quote makes of
-// all that follows.
+// all that follows, however many lines that are.
 type limitedLines struct {
-	r    io.Reader
-	line int
+	r      io.Reader
+	record int // bytes that were read since the last one
 }
+
+const maxRecord = 4 << 20
 
 func (l *limitedLines) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
-	if i := bytes.LastIndexByte(p[:n], '\n'); i >= 0 {
-		l.line = n - i
-	} else {
-		l.line += n
-	}
-	if l.line > 32<<20 {
-		return n, draft.TooLarge("a line of the table has more than 32 MiB")
+	if l.record += n; l.record > maxRecord {
+		return n, draft.TooLarge("a row of the table has more than %d MiB, perhaps for a quote that is not closed", maxRecord>>20)
 	}
 	return n, err
 }

@@ -114,7 +114,7 @@ func (f *feed) item() error {
 	if it.title == "" {
 		it.title = "(without a title)"
 	}
-	f.out.Heading(2, page.Text(it.title))
+	f.out.Heading(2, page.Text(f.out, it.title))
 	var facts []string
 	for _, s := range []string{it.date, it.author, it.link} {
 		if s = draft.Line(s); s != "" {

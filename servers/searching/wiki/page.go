@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"github.com/tenon-mcp/tenon/internal/egress"
+	"github.com/tenon-mcp/tenon/internal/htmlsafe"
 )
 
 // A Page is an article.
@@ -126,7 +127,7 @@ func (w *Wiki) ambiguous(ctx context.Context, page Page) error {
 		return err
 	}
 	e := &AmbiguousError{Page: page}
-	e.Options, err = options(parsed.Parse.Text)
+	e.Options, err = options(ctx, parsed.Parse.Text)
 	if err != nil {
 		return err
 	}
@@ -137,8 +138,8 @@ func (w *Wiki) ambiguous(ctx context.Context, page Page) error {
 }
 
 // options returns what the items of lists in a page lead to.
-func options(page string) ([]Option, error) {
-	doc, err := html.Parse(strings.NewReader(page))
+func options(ctx context.Context, page string) ([]Option, error) {
+	doc, err := htmlsafe.String(ctx, page)
 	if err != nil {
 		return nil, errors.New("the page of meanings cannot be read")
 	}

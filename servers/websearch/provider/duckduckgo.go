@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/tenon-mcp/tenon/internal/egress"
+	"github.com/tenon-mcp/tenon/internal/htmlsafe"
 )
 
 const liteBase = "https://lite.duckduckgo.com"
@@ -48,7 +49,7 @@ func (p *Provider) duckPage(ctx context.Context, client *egress.Client, base, pa
 	if err != nil {
 		return nil, err
 	}
-	doc, err := html.Parse(bytes.NewReader(resp.Body))
+	doc, err := htmlsafe.Parse(ctx, bytes.NewReader(resp.Body))
 	if err != nil {
 		return nil, &Error{Provider: p.Name, Kind: Down, Text: "its page cannot be read"}
 	}
