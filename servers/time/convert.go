@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 type convertInput struct {
@@ -23,17 +25,16 @@ type conversion struct {
 }
 
 func (s *server) addConvert(srv *mcp.Server) {
-	mcp.AddTool(srv, &mcp.Tool{
-		Name:        "convert_time",
+	typed.Add(srv, typed.Spec{
+		Name: "convert_time", Title: "Convert time",
 		Description: "Converts a time from one time zone to another, daylight saving included, and says when the given time does not exist or exists twice. Also reads Unix timestamps.",
-		InputSchema: withDefault[convertInput]("time", "now"),
-		Annotations: annotations("Convert time"),
-	}, func(_ context.Context, _ *mcp.CallToolRequest, in convertInput) (*mcp.CallToolResult, conversion, error) {
+		Defaults:    map[string]any{"time": "now"},
+	}, func(_ context.Context, in convertInput) (string, conversion, error) {
 		c, err := s.convert(in, time.Now())
 		if err != nil {
-			return nil, conversion{}, err
+			return "", conversion{}, err
 		}
-		return text(c.text()), c.conversion, nil
+		return c.text(), c.conversion, nil
 	})
 }
 

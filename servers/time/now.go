@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 type nowInput struct {
@@ -28,17 +30,16 @@ func momentOf(t time.Time) moment {
 }
 
 func (s *server) addNow(srv *mcp.Server) {
-	mcp.AddTool(srv, &mcp.Tool{
-		Name:        "get_current_time",
+	typed.Add(srv, typed.Spec{
+		Name: "get_current_time", Title: "Current time",
 		Description: "Returns the current date and time with its UTC offset and weekday, in the given time zone. Call it whenever an answer depends on what time it is now.",
-		Annotations: annotations("Current time"),
-	}, func(_ context.Context, _ *mcp.CallToolRequest, in nowInput) (*mcp.CallToolResult, moment, error) {
+	}, func(_ context.Context, in nowInput) (string, moment, error) {
 		loc, err := s.zone(in.Timezone)
 		if err != nil {
-			return nil, moment{}, err
+			return "", moment{}, err
 		}
 		now := time.Now().In(loc)
-		return text(sentence(now)), momentOf(now), nil
+		return sentence(now), momentOf(now), nil
 	})
 }
 

@@ -13,12 +13,10 @@
 package clock
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 	_ "time/tzdata" // zones where the system has none
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/tool"
@@ -60,29 +58,4 @@ func Meta() map[string]tool.Meta {
 	now.MaxResultChars, now.SearchHint = 200, "current time now date today clock timezone weekday 当前时间 日期 时区"
 	convert.MaxResultChars, convert.SearchHint = 800, "convert time timezone difference offset epoch unix timestamp daylight saving 时间换算 时区转换"
 	return map[string]tool.Meta{"get_current_time": now, "convert_time": convert}
-}
-
-// annotations are the hints that both tools give: they read a clock.
-func annotations(title string) *mcp.ToolAnnotations {
-	no := false
-	return &mcp.ToolAnnotations{Title: title, ReadOnlyHint: true, DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &no}
-}
-
-// withDefault returns the schema of In in which the property name has a default.
-// It panics where In has no such property, as mcp.AddTool does on a bad tool.
-func withDefault[In any](name, value string) *jsonschema.Schema {
-	schema, err := jsonschema.For[In](nil)
-	if err != nil {
-		panic(err)
-	}
-	b, err := json.Marshal(value)
-	if err != nil {
-		panic(err)
-	}
-	schema.Properties[name].Default = b
-	return schema
-}
-
-func text(s string) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
 }
