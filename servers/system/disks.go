@@ -42,7 +42,7 @@ func diskUsage(ctx context.Context, _ noInput) (string, disksOutput, error) {
 		return "No disk partition could be read.", disksOutput{disks}, nil
 	}
 	const title = "## Disk usage\n\n"
-	held := addHeld(ctx, disks, deviceOf)
+	held := addHeld(ctx, disks)
 	return title + answer.Table(diskHead, diskRows(disks), max(diskChars-len(title)-len(held), 600)) + held, disksOutput{disks}, nil
 }
 

@@ -13,13 +13,3 @@ func (b Bus) Status(ctx context.Context, name string) (string, error) {
 	out, err := b.status(ctx, name+".service")
 	return out.State, err
 }
-
-// DeletedBytes is what a deleted file takes that a process has open.
-func DeletedBytes(ctx context.Context, pid int, path string) uint64 {
-	for _, f := range deletedFiles(ctx) {
-		if f.PID == pid && f.Path == path {
-			return f.Bytes
-		}
-	}
-	return 0
-}

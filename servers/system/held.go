@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/answer"
+	"github.com/tenon-mcp/tenon/servers/system/held"
 )
 
 // A heldFile is one that was deleted and is still open: it takes its space until
@@ -22,8 +23,12 @@ type heldFile struct {
 
 // addHeld gives each disk the deleted files that it still holds, where they take more
 // than a hundredth of it, and says so in lines.
-func addHeld(ctx context.Context, disks []diskEntry, device func(mount string) (uint64, bool)) string {
-	return heldOn(disks, deletedFiles(ctx), device)
+func addHeld(ctx context.Context, disks []diskEntry) string {
+	var files []heldFile
+	for _, f := range held.Files(ctx) {
+		files = append(files, heldFile{f.PID, plain(f.Process, 40), plain(f.Path, 300), f.Bytes, f.Device})
+	}
+	return heldOn(disks, files, held.Device)
 }
 
 func heldOn(disks []diskEntry, files []heldFile, device func(mount string) (uint64, bool)) string {

@@ -1,4 +1,4 @@
-package system
+package held
 
 import (
 	"context"
@@ -9,11 +9,12 @@ import (
 	"syscall"
 )
 
-// deletedFiles returns the files without a name that processes have open, as far as
+// Files returns the files without a name that processes have open, as far as
 // this user may see, each once.
-func deletedFiles(ctx context.Context) []heldFile {
+func Files(ctx context.Context) []File {
 	const most = 200_000 // open files that are looked at
-	var found []heldFile
+	var found []File
+	type inode struct{ device, number uint64 }
 	seen := map[inode]bool{}
 	looked := 0
 	processes, err := os.ReadDir("/proc")
@@ -49,14 +50,14 @@ func deletedFiles(ctx context.Context) []heldFile {
 			}
 			seen[id] = true
 			name, _ := os.ReadFile(filepath.Join("/proc", p.Name(), "comm")) // empty where it has gone
-			found = append(found, heldFile{PID: pid, Process: plain(strings.TrimSpace(string(name)), 40), Path: plain(path, 300), Bytes: uint64(st.Blocks) * 512, device: st.Dev})
+			found = append(found, File{pid, strings.TrimSpace(string(name)), path, uint64(st.Blocks) * 512, st.Dev})
 		}
 	}
 	return found
 }
 
-// deviceOf returns the number of the file system that is mounted at a place.
-func deviceOf(mount string) (uint64, bool) {
+// Device returns the number of the file system that is mounted at a place.
+func Device(mount string) (uint64, bool) {
 	var st syscall.Stat_t
 	if syscall.Stat(mount, &st) != nil {
 		return 0, false
