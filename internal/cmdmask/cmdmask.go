@@ -5,6 +5,7 @@
 //	cmdmask.Joined("curl -H X-Api-Key: not-a-real-key http://h/")           // curl -H X-Api-Key: ••• http://h/
 //	cmdmask.Text("postgres://u:not-a-real-key@db/x")                       // postgres://u:•••@db/x
 //	cmdmask.Secret("DB_PASSWORD")                                          // true
+//	cmdmask.WithoutEscapes("\x1b[36mpass\x1b[0mword")                       // password
 //
 // It is used by the bundled servers that show processes, containers and logs.
 package cmdmask
@@ -26,72 +27,50 @@ import (
 // Masked stands in place of a secret.
 const Masked = "•••"
 
-// secretName matches the end of the name of a setting that holds a secret.
-const secretName = `(?:pass(?:word|wd|phrase|code)?|pwd|pw|secret(?:s)?|token(?:s)?|api[_-]?key|access[_-]?key(?:[_-]?id)?|secret[_-]?key|` +
-	`private[_-]?key|encryption[_-]?key|signing[_-]?key|license[_-]?key|account[_-]?key|shared[_-]?key|master[_-]?key|auth(?:orization)?|credential(?:s)?|` +
-	`bearer|cookie|session[_-]?id|connection[_-]?string|conn[_-]?str|dsn|sas|signature|sig|otp|pin|psk|salt|jwt|key)`
-
-// settingName matches the whole name of such a setting, such as db.password,
-// MYSQL_PWD or clientSecret.
-const settingName = `(?:[a-z0-9_.-]*[_.-])?(?:[a-z0-9]*(?:password|passwd|pwd|pw|secret|token|apikey|credential)|` + secretName + `)`
-
 // lazily returns an expression that is compiled on its first use: every process
 // of the program would pay for it else.
 func lazily(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-var (
-	// secretOption matches an option whose value is the next argument.
-	secretOption = lazily(`(?i)^[-/]{1,2}` + settingName + `$`)
+// A pattern finds secrets by more than their name. Its expression is slow, so it is
+// tried only on texts that hold one of the words.
+type pattern struct {
+	words []string // in small letters
+	expr  func() *regexp.Regexp
+	keep  string // what is put in place; empty: the first group, where the second one is no harmless word
+}
 
-	// assigned matches name=value and name: value, also inside an address, a shell
-	// command or a JSON object. The value goes on to the next space or quote: in an
-	// address that hides what follows, but a password may hold any other sign.
-	assigned = lazily(`(?i)((?:^|[^a-z0-9])` + settingName + `["']?\s*(?:[=:]|：|＝)\s*)` +
-		`("(?:[^"\\]|\\.)*"|'[^']*'|(?:basic|bearer|token|digest|apikey|negotiate)\s+[^\s"']+|["'][^\s]*|[^\s"']+)`)
-
-	// spaced matches an option and its value in one argument, as in sh -c.
-	spaced = lazily(`(?i)((?:^|\s)--?` + settingName + `\s+)("(?:[^"\\]|\\.)*"|'[^']*'|[^\s]+)`)
-
-	// whole matches an argument that is nothing but an assignment.
-	whole = lazily(`(?is)^([-/]{0,2}` + settingName + `[=:])(.+)$`)
-
-	// spoken matches a secret that a sentence names, and spokenOther one of a language
-	// that has no words between spaces.
-	spoken      = lazily(`(?i)(\b(?:` + "pass(?:word|wd|phrase|code)|pwd|pw|secret|token|api[ _-]?key" + `)\s+(?:is|was|are)\s+)(["']?[^\s"',;]+)`)
-	spokenOther = lazily(`((?:密码|密碼|口令|密钥|密鑰|秘钥|私钥|令牌|凭证|パスワード)["']?\s*(?:是|为|為|[:=：＝])\s*["']?)([^\s"'，。；]+)`)
-
-	// quoted matches a header in quotes, whose value may hold spaces.
-	quoted = lazily(`(?i)("` + settingName + `:\s*)[^"]+"|('` + settingName + `:\s*)[^']+'`)
-
-	// user matches an option that takes a user and a password.
-	user = lazily(`((?:^|[\s"'])(?:-u|-U|--user|--proxy-user)(?:\s+|=)["']?[^\s:"'/@]+:)[^\s"'/][^\s"']*`)
-
-	// userinfo matches what stands before @ in an address.
-	userinfo = lazily(`([a-zA-Z][a-zA-Z0-9+.-]*://)([^\s/@:?#]*)(?::(\S*))?@`)
-
-	// scheme matches a credential after the name of its scheme.
-	scheme = lazily(`(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}`)
-
-	// formed matches secrets that are known by their own form.
-	formed = lazily(`\b(?:sk-[A-Za-z0-9_-]{16,}|sk_(?:live|test)_[A-Za-z0-9]{10,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|` +
-		`glpat-[A-Za-z0-9_-]{16,}|xox[a-z]-[A-Za-z0-9-]{10,}|AKIA[A-Z0-9]{12,}|ASIA[A-Z0-9]{12,}|AIza[A-Za-z0-9_-]{30,}|hf_[A-Za-z0-9]{20,}|` +
-		`npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{30,}|dop_v1_[a-f0-9]{30,}|hvs\.[A-Za-z0-9_-]{20,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?)|` +
-		`-----BEGIN [A-Z ]*PRIVATE KEY-----.*`)
-
-	// attached matches programs that take a password attached to -p, or after -p or -a.
-	attached = lazily(`(?i)^(?:mysql|mariadb|mongo|redis-|sshpass|psql|7z|zip|unzip|rar|smbclient|ldap)`)
-
-	// known matches the other programs whose options are known here.
-	known = lazily(`^(?:curl|openssl)`)
-)
+// patterns are in the order in which they are tried.
+var patterns = []pattern{
+	// what is known by its own form
+	{
+		words: []string{"sk-", "sk_", "gh", "glpat-", "xox", "akia", "asia", "aiza", "hf_", "npm_", "pypi-", "dop_v1_", "hvs.", "eyj", "-----begin", "hooks.slack.com/", "/api/webhooks/", "webhook.office.com/", "/bot"},
+		expr: lazily(`\b(?:sk-[A-Za-z0-9_-]{16,}|sk_(?:live|test)_[A-Za-z0-9]{10,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|` +
+			`glpat-[A-Za-z0-9_-]{16,}|xox[a-z]-[A-Za-z0-9-]{10,}|AKIA[A-Z0-9]{12,}|ASIA[A-Z0-9]{12,}|AIza[A-Za-z0-9_-]{30,}|hf_[A-Za-z0-9]{20,}|` +
+			`npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{30,}|dop_v1_[a-f0-9]{30,}|hvs\.[A-Za-z0-9_-]{20,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?)|` +
+			`-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[^-]*-----END [A-Z ]*PRIVATE KEY-----|.*)|` +
+			`(\b(?:hooks\.slack\.com/[a-z]+/|discord(?:app)?\.com/api/webhooks/|[a-z0-9.-]*webhook\.office\.com/|api\.telegram\.org/bot))[^\s"'<>]+`),
+		keep: "${1}" + Masked,
+	},
+	// -u user:password in any command
+	{words: []string{"-u ", "-u=", "-user"}, expr: lazily(`((?:^|[\s"'])(?:-u|-U|--user|--proxy-user)(?:\s+|=)["']?[^\s:"'/@]+:)[^\s"'/][^\s"']*`), keep: "${1}" + Masked},
+	// a secret that a sentence names, and one of a language that has no words between spaces
+	{words: []string{" is ", " was ", " are "}, expr: lazily(`(?i)(\b(?:pass(?:word|wd|phrase|code)|pwd|pw|secret|token|api[ _-]?key)\s+(?:is|was|are)\s+)(["']?[^\s"',;]+)`)},
+	{words: []string{"密", "口令", "秘钥", "私钥", "令牌", "凭证", "パス"}, expr: lazily(`((?:密码|密碼|口令|密钥|密鑰|秘钥|私钥|令牌|凭证|パスワード)["']?\s*(?:是|为|為|[:=：＝])\s*["']?)([^\s"'，。；]+)`), keep: "${1}" + Masked},
+	// a credential after the name of its scheme
+	{words: []string{"bearer", "basic"}, expr: lazily(`(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}`), keep: "$1 " + Masked},
+	// netrc, SQL, and settings that are a name and a word
+	{words: []string{"login"}, expr: lazily(`(\blogin\s+\S+\s+(?:account\s+\S+\s+)?password\s+)(\S+)`)},
+	{words: []string{"password", "identified", "passwd"}, expr: lazily(`(?i)\b((?:identified\s+by|password|passwd)\s+)(?:'[^']+'|"[^"]+")`), keep: "${1}" + Masked},
+}
 
 // harmless are words that follow "the password is" and are none.
 var harmless = sync.OnceValue(func() map[string]bool {
 	m := map[string]bool{}
-	for _, w := range strings.Fields("a about already an being changed correct deleted denied disabled empty enabled expired for from gone in incorrect invalid lost malformed missing needed never no not now null ok only out " +
-		"present required reset revoked set stored the to too unknown unset used using valid weak wrong") {
+	for w := range strings.FieldsSeq("a about accepted again already an and authentication being cannot changed correct deleted denied disabled does empty enabled error expired failed failure for from gone has in incorrect invalid " +
+		"is length lost malformed missing mismatch must needed never no not now null of ok only out policy present prompt required reset revoked set stored the to too unknown unset updated used using valid weak wrong file " +
+		"hash field manager mount mounted name store volume created and check") {
 		m[w] = true
 	}
 	return m
@@ -99,116 +78,185 @@ var harmless = sync.OnceValue(func() map[string]bool {
 
 // Line returns the command line of a program as an answer may show it: masked, on one line, and of at most 1200 characters.
 func Line(program string, args []string) string {
+	var c command
+	c.names(program)
 	out := make([]string, 0, len(args))
-	for i, a := range args {
-		before := ""
-		if i > 0 {
-			before = args[i-1]
+	for _, a := range args {
+		script := len(c.before) < 8 && strings.HasPrefix(c.before, "-") && strings.HasSuffix(c.before, "c") && strings.ContainsAny(a, " \t\n") // sh -c
+		shown, settled := c.argument(a)
+		switch {
+		case settled:
+		case script:
+			shown = maskWords(mask(a), 0)
+		default:
+			shown = Text(a)
 		}
-		if name := base(a); i > 0 && takesOptions(name) { // sudo mysql, timeout 5 mysql
-			program = name
-		}
-		out = append(out, maskArgument(program, before, a))
+		out = append(out, shown)
 	}
 	return plain(strings.TrimSpace(strings.Join(out, " ")), 1200)
 }
 
 // Joined is Line of a command line whose arguments stand in one text, as ps and the
 // script of sh -c give it.
-func Joined(s string) string { return plain(strings.TrimSpace(maskWords(patterns(s), 0)), 1200) }
+func Joined(s string) string { return plain(strings.TrimSpace(maskWords(mask(s), 0)), 1200) }
 
-// base returns the name of a program without the folders before it, and the signs
-// of a shell around it.
-func base(word string) string {
-	word = strings.Trim(word, "\"'`$(){};&|")
-	return word[strings.LastIndexByte(word, '/')+1:]
-}
-
-// takesOptions reports whether a program has options of its own for secrets.
-func takesOptions(name string) bool {
-	return !strings.HasPrefix(name, "-") && (attached().MatchString(name) || known().MatchString(name))
-}
-
-// maskArgument returns one argument with its secrets masked; before is the
-// argument that stands before it.
-func maskArgument(program, before, a string) string {
-	bare := strings.TrimLeft(a, "\"'")
-	if takesSecret(program, strings.Trim(before, "\"'")) && a != "" && !strings.HasPrefix(a, "--") {
-		return Masked
+// Text returns s with what looks like a secret in it masked, and without the escape
+// sequences of terminals, which stand in the middle of names and values.
+func Text(s string) string {
+	s = mask(WithoutEscapes(s))
+	if holdsCommand(s) {
+		return maskWords(s, 0)
 	}
-	if before == "-u" || before == "--user" || before == "--proxy-user" || before == "-U" {
-		if user, _, ok := strings.Cut(a, ":"); ok && !strings.Contains(a, "://") {
-			return user + ":" + Masked
+	return s
+}
+
+// mask masks what is a secret wherever it stands.
+func mask(s string) string {
+	if s == "" {
+		return s
+	}
+	s = named(userinfo(formed(s, patterns[:2])))
+	return settings(formed(s, patterns[2:]))
+}
+
+// settings masks the second word of lines that have two, of which the first one is
+// the name of a secret.
+func settings(s string) string {
+	var b strings.Builder
+	done := 0
+	for at := 0; at < len(s); {
+		end := lineEnd(s, at)
+		line := s[at:end]
+		first := strings.TrimLeft(line, " \t")
+		n := 0
+		for n < len(first) && isName(first[n]) {
+			n++
+		}
+		if n > 1 && n < longestName && n < len(first) && (first[n] == ' ' || first[n] == '\t') {
+			word := strings.Trim(first[n:], " \t\r")
+			if word != "" && len(word) < far && !strings.ContainsAny(word, " \t=:") && surely(first[:n]) && Secret(first[:n]) && !harmlessWord(word) {
+				from := strings.LastIndex(line, word) + at
+				b.WriteString(s[done:from] + Masked)
+				done = from + len(word)
+			}
+		}
+		at = end + 1
+	}
+	if done == 0 {
+		return s
+	}
+	return b.String() + s[done:]
+}
+
+func harmlessWord(w string) bool { return harmless()[strings.ToLower(strings.Trim(w, "\"'.!:(),;?"))] }
+
+// formed masks what patterns find.
+func formed(s string, patterns []pattern) string {
+	lower := strings.ToLower(s)
+	for i := range patterns {
+		p := &patterns[i]
+		if !holdsAny(lower, p.words) {
+			continue
+		}
+		if p.keep != "" {
+			s = p.expr().ReplaceAllString(s, p.keep)
+			continue
+		}
+		s = p.expr().ReplaceAllStringFunc(s, func(m string) string {
+			g := p.expr().FindStringSubmatch(m)
+			if harmlessWord(g[2]) {
+				return m
+			}
+			return g[1] + Masked
+		})
+	}
+	return s
+}
+
+func holdsAny(s string, words []string) bool {
+	for _, w := range words {
+		if strings.Contains(s, w) {
+			return true
 		}
 	}
-	if user, _, ok := strings.Cut(a, ":"); ok && strings.HasPrefix(bare, "-u") && strings.HasPrefix(program, "curl") {
-		return user + ":" + Masked
-	}
-	if m := whole().FindStringSubmatch(a); m != nil {
-		return m[1] + Masked
-	}
-	if attached().MatchString(program) && len(bare) > 2 && (strings.HasPrefix(bare, "-p") || strings.HasPrefix(bare, "-a")) && !strings.HasPrefix(bare, "-port") {
-		return bare[:2] + Masked
-	}
-	if strings.HasSuffix(before, "c") && strings.HasPrefix(before, "-") && strings.ContainsAny(a, " \t\n") {
-		return maskWords(patterns(a), 0)
-	}
-	return Text(a)
+	return false
 }
 
-// maskWords returns a text that holds commands with its words masked like
-// arguments. A program is the first word of a command, and any that is known to
-// take secrets.
+// userinfo masks what stands before @ in addresses, all but the user's name.
+func userinfo(s string) string {
+	var b strings.Builder
+	done, end, sign := 0, 0, 0 // end is where the word ends, and sign the last @ in it
+	for at := 0; ; {
+		i := strings.Index(s[at:], "://")
+		if i < 0 {
+			break
+		}
+		begin := at + i + 3
+		if begin >= end {
+			if end = strings.IndexAny(s[begin:], " \t\r\n"); end < 0 {
+				end = len(s) - begin
+			}
+			end += begin
+			if sign = strings.LastIndexByte(s[begin:end], '@'); sign < 0 {
+				sign = strings.LastIndex(s[begin:end], "%40")
+			}
+			sign += begin
+		}
+		user := begin
+		for user < end && strings.IndexByte("/@:?#", s[user]) < 0 {
+			user++
+		}
+		at = end
+		switch {
+		case sign < begin || user == end:
+		case s[user] == ':' && user < sign:
+			b.WriteString(s[done:user] + ":" + Masked)
+			done = sign
+		case s[user] == '@': // a token alone, or a user without a password
+			b.WriteString(s[done:begin] + Masked)
+			done = sign
+		default: // the @ may belong to an address that follows
+			at = begin
+		}
+	}
+	if done == 0 {
+		return s
+	}
+	return b.String() + s[done:]
+}
+
+// maskWords returns a text that holds commands with its words masked like arguments.
 func maskWords(s string, depth int) string {
 	const deepest = 4
 	var b strings.Builder
-	program, before := "", ""
-	first, header := true, false
+	var c command
 	for s != "" {
-		word := len(s) - len(strings.TrimLeftFunc(s, unicode.IsSpace))
-		first = first || strings.Contains(s[:word], "\n")
-		space := s[:word]
-		s = s[word:]
-		word = wordEnd(s)
-		w := s[:word]
-		s = s[word:]
-		if header && w != "" && !strings.HasPrefix(w, "-") && !strings.Contains(w, "://") {
-			if before != Masked {
+		n := len(s) - len(strings.TrimLeftFunc(s, unicode.IsSpace))
+		space := s[:n]
+		s = s[n:]
+		w := s[:wordEnd(s)]
+		s = s[len(w):]
+		if strings.Contains(space, "\n") || ends(c.before) {
+			c.rules = nil
+		}
+		if inHeader := c.header && w != "" && !strings.HasPrefix(w, "-") && !strings.Contains(w, "://"); inHeader {
+			if c.before != Masked {
 				b.WriteString(space + Masked)
 			}
-			before = Masked
+			c.before = Masked
 			continue
 		}
+		c.header = false
 		b.WriteString(space)
-		if name := base(w); first || takesOptions(name) {
-			program = name
-		}
-		header = isHeader(before) && strings.HasSuffix(w, ":") && Secret(strings.Trim(w, "\"':"))
+		shown, settled := c.argument(w)
 		inner := strings.Trim(w, "\"'")
-		switch {
-		case depth < deepest && w != "" && strings.HasPrefix(w[1:], inner) && strings.TrimLeft(w, "\"'") != w && strings.ContainsAny(inner, " \t\n") && !takesSecret(program, before):
-			said := maskWords(inner, depth+1)
-			if said == inner && !strings.Contains(said, Masked) {
-				said = maskArgument(program, before, said)
-			}
-			b.WriteString(w[:1] + said + w[:1])
-		default:
-			b.WriteString(maskWord(program, before, w))
+		if !settled && depth < deepest && len(inner) == len(w)-2 && w[1:len(w)-1] == inner && strings.ContainsAny(inner, " \t\n") {
+			shown = w[:1] + maskWords(inner, depth+1) + w[len(w)-1:]
 		}
-		first, before = ends(w), w
+		b.WriteString(shown)
 	}
 	return b.String()
 }
-
-// maskWord is maskArgument for a word on which the patterns were tried before.
-func maskWord(program, before, w string) string {
-	if w == "" || w == Masked {
-		return w
-	}
-	return maskArgument(program, before, w)
-}
-
-func isHeader(option string) bool { return option == "-H" || option == "--header" }
 
 // wordEnd returns how long the word is that s begins with. What stands in quotes
 // belongs to it; a sign in the middle of a word, as in don't, is no quote.
@@ -221,7 +269,7 @@ func wordEnd(s string) int {
 			if i > 0 && s[0] != '-' && !strings.ContainsRune("=:(", rune(s[i-1])) {
 				continue
 			}
-			if n := strings.IndexByte(s[i+1:], c); n >= 0 {
+			if n := strings.IndexByte(s[i+1:min(len(s), i+far)], c); n >= 0 {
 				i += n + 1
 			}
 		}
@@ -229,81 +277,32 @@ func wordEnd(s string) int {
 	return len(s)
 }
 
-// ends reports whether a command begins after the word w.
+// ends reports whether a command ends with the word w.
 func ends(w string) bool {
 	switch w {
-	case "&&", "||", "|", ";", "&", "sudo", "exec", "env", "then", "do", "--":
+	case "&&", "||", "|", ";", "&", "then", "do":
 		return true
 	}
 	return strings.HasSuffix(w, ";") || strings.HasSuffix(w, "|") || strings.HasSuffix(w, "&&")
 }
 
-func takesSecret(program, option string) bool {
-	if secretOption().MatchString(option) {
-		return true
-	}
-	switch option {
-	case "-p", "-a", "-w":
-		return attached().MatchString(program)
-	case "-pass", "-passin", "-passout", "-k", "-K":
-		return strings.HasPrefix(program, "openssl")
-	}
-	return false
-}
-
-// Text returns s with what looks like a secret in it masked.
-func Text(s string) string {
-	s = patterns(s)
-	if strings.Contains(s, " -") && holdsCommand(s) {
-		return maskWords(s, 0)
-	}
-	return s
-}
-
-// holdsCommand reports whether a text names a program that takes secrets by its
-// options, and is given options.
+// holdsCommand reports whether a text names a program that takes secrets, and is
+// given what they follow.
 func holdsCommand(s string) bool {
+	options := strings.Contains(s, " -")
 	for w := range strings.FieldsSeq(s) {
-		if takesOptions(base(w)) {
-			return true
+		rules := rulesOf(w)
+		if _, after, ok := strings.Cut(w, "="); ok && rules == nil {
+			rules = rulesOf(after)
 		}
-		if _, after, ok := strings.Cut(w, "="); ok && takesOptions(base(after)) { // COMMAND=/usr/bin/mysql
-			return true
+		for _, p := range rules {
+			if options || p.words != "" || p.named {
+				return true
+			}
 		}
 	}
 	return false
 }
-
-// patterns masks what is a secret wherever it stands.
-func patterns(s string) string {
-	s = formed().ReplaceAllString(s, Masked)
-	s = userinfo().ReplaceAllStringFunc(s, func(m string) string {
-		g := userinfo().FindStringSubmatch(m)
-		if g[3] == "" { // a token alone, or a user without a password
-			return g[1] + Masked + "@"
-		}
-		return g[1] + g[2] + ":" + Masked + "@"
-	})
-	s = quoted().ReplaceAllStringFunc(s, func(m string) string { return m[:strings.IndexByte(m, ':')+1] + " " + Masked + m[:1] })
-	s = user().ReplaceAllString(s, "${1}"+Masked)
-	s = spaced().ReplaceAllString(s, "${1}"+Masked)
-	s = spoken().ReplaceAllStringFunc(s, func(m string) string {
-		g := spoken().FindStringSubmatch(m)
-		if harmless()[strings.ToLower(strings.Trim(g[2], "\"'.!:()"))] {
-			return m
-		}
-		return g[1] + Masked
-	})
-	s = spokenOther().ReplaceAllString(s, "${1}"+Masked)
-	s = scheme().ReplaceAllString(s, "$1 "+Masked)
-	return assigned().ReplaceAllString(s, "${1}"+Masked)
-}
-
-// secretSetting matches a name that is one of a secret's as a whole.
-var secretSetting = lazily(`(?i)^` + settingName + `$`)
-
-// Secret reports whether a setting of that name holds a secret.
-func Secret(name string) bool { return secretSetting().MatchString(name) }
 
 // plain returns s fit for one line of an answer: without control characters, and
 // cut in its middle to at most limit characters.

@@ -131,7 +131,7 @@ func TestJoined(t *testing.T) {
 		"sleep 1000 -H Accept: text/plain":                          "sleep 1000 -H Accept: text/plain",
 		"":                                                          "",
 		"  ":                                                        "",
-		"x " + strings.Repeat("\"' ", 600):                         "",
+		"x " + strings.Repeat("\"' ", 600):                          "",
 	} {
 		got := cmdmask.Joined(line)
 		if want != "" && got != want || strings.Contains(got, "hush") {

@@ -48,8 +48,8 @@ func (p *places) look() (rs roots, missing []string) {
 }
 
 func (p *places) root(path string) (root, error) {
-	if r, ok := p.known.Load(path); ok {
-		r := r.(root)
+	known, _ := p.known.Load(path)
+	if r, ok := known.(root); ok {
 		_, err := os.Stat(filepath.Join(r.dir, r.only))
 		return r, err
 	}
