@@ -212,6 +212,9 @@ func (m *mender) ofName(f *fault) []candidate {
 		wrong = f.name
 		right = onlyNear(wrong, absent, open)
 	}
+	if f.kind == missing && wrong == "" {
+		return byDefault(f, o)
+	}
 	if right == "" || wrong == "" || onlyNear(right, given, open) != wrong || onlyNear(wrong, absent, open) != right {
 		return nil
 	}
@@ -219,6 +222,28 @@ func (m *mender) ofName(f *fault) []candidate {
 	at := func(name string) string { return clip(pointer(append(slices.Clone(f.path), name)), maxPointer) }
 	note := fmt.Sprintf("%s was read as %s", at(wrong), at(right))
 	return []candidate{{[]edit{{x.start, x.end, quoted(right)}}, []string{note}}}
+}
+
+// byDefault returns the reading of a member that is required and missing, where its
+// schema names a default: libraries that write schemas of what a server reads, with its
+// defaults filled in, call such a member required.
+func byDefault(f *fault, o *objectRules) []candidate {
+	i := slices.IndexFunc(o.list, func(p property) bool { return p.name == f.name })
+	if i < 0 || o.list[i].node == nil {
+		return nil
+	}
+	fallback := o.list[i].node.notes.fallback
+	if fallback == nil {
+		return nil
+	}
+	with := append(append(quoted(f.name), ':'), fallback.raw...)
+	if len(f.value.members) > 0 {
+		with = append(with, ',')
+	}
+	at := f.value.start + 1
+	where := clip(pointer(append(slices.Clone(f.path), f.name)), maxPointer)
+	note := fmt.Sprintf("%s was given its default, %s", where, clip(string(fallback.raw), maxPointer))
+	return []candidate{{[]edit{{at, at, with}}, []string{note}}}
 }
 
 func quoted(s string) []byte {

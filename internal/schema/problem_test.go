@@ -21,7 +21,7 @@ func TestProblems(t *testing.T) {
 			`- /a: expected an integer from 1 to 9; got the string "five"`, `Schema of /a: {"type":"integer","description":"how many","minimum":1,"maximum":9}`, `Valid arguments look like this: {"a": 1}`,
 		}},
 		{name: "path", schema: `{"properties":{"a/b~":{"type":"array","items":{"type":"object","properties":{"x":{"type":"boolean"}}}}}}`, args: `{"a/b~":[{},{"x":"maybe"}]}`, want: []string{"- /a~1b~0/1/x: expected true or false"}},
-		{name: "missing", schema: `{"properties":{"u":{"type":"string","format":"uri"},"n":{"type":"number","default":7}},"required":["u","n"]}`, args: `{}`, want: []string{
+		{name: "missing", schema: `{"properties":{"u":{"type":"string","format":"uri"},"n":{"type":"number","examples":[7]}},"required":["u","n"]}`, args: `{}`, want: []string{
 			"- /u: is missing; expected a string (format: uri)", "- /n: is missing; expected a number", `{"u": "https://example.com/", "n": 7}`,
 		}},
 		{name: "unknown", schema: `{"properties":{"file_path":{},"depth":{}},"additionalProperties":false}`, args: `{"path":1,"deep":2}`, want: []string{"/path: is not known here; the nearest names are file_path", "/deep: is not known here; known are file_path, depth"}},
