@@ -16,6 +16,9 @@ type Report struct {
 	Warnings []Problem `json:"warnings,omitempty"`
 	// Servers are the states of all servers; after connecting, of what came of it.
 	Servers []tool.ServerStatus `json:"servers"`
+	// Probes say of the services that bundled servers are configured for whether they can
+	// be reached and take their keys; after connecting only.
+	Probes []Probe `json:"probes,omitempty"`
 	// Undeclared are the tools, as "server/tool", that nobody has declared
 	// metadata for: they count as neither read-only nor safe to run side by side.
 	Undeclared []string `json:"undeclared,omitempty"`
@@ -29,25 +32,36 @@ type Report struct {
 	Gaps []Gap `json:"gaps,omitempty"`
 }
 
-// OK reports whether nothing is broken and no server has failed.
+// A Probe is what one cheap request to a service of a bundled server has shown.
+type Probe struct {
+	Server string `json:"server"`
+	tool.Probe
+}
+
+// OK reports whether nothing is broken, no server has failed, and no probe is bad.
 func (r *Report) OK() bool {
 	for _, s := range r.Servers {
 		if s.State == tool.StateFailed {
 			return false
 		}
 	}
-	return len(r.Broken) == 0
+	return len(r.Broken) == 0 && !slices.ContainsFunc(r.Probes, func(p Probe) bool { return p.Bad() })
 }
 
 // Check looks at the configuration, and where connect is set starts or connects
-// each server, side by side, to see whether it works.
+// each server, side by side, to see whether it works, and asks the services of bundled
+// servers for one cheap thing each.
 func (g *Gateway) Check(ctx context.Context, connect bool) Report {
 	p := g.pool.Load()
+	probes := make([][]tool.Probe, len(p.members))
 	if connect {
 		var wg sync.WaitGroup
-		for _, m := range p.members {
+		for i, m := range p.members {
 			if m.server != nil {
 				wg.Go(func() { _ = m.server.Connect(ctx) }) // the status says what came of it
+			}
+			if m.err == nil && m.probe != nil {
+				wg.Go(func() { probes[i] = m.probe(ctx) })
 			}
 		}
 		wg.Wait()
@@ -55,6 +69,12 @@ func (g *Gateway) Check(ctx context.Context, connect bool) Report {
 	}
 	r := Report{Broken: p.cfg.Broken, Warnings: p.cfg.Warnings, Servers: g.Status(), Findings: g.Definitions().Findings(), Gaps: p.allGaps()}
 	r.Broken, r.Warnings = slices.Clone(r.Broken), slices.Clone(r.Warnings)
+	for i, m := range p.members {
+		for _, found := range probes[i] {
+			found.Text = g.secrets.Text(found.Text)
+			r.Probes = append(r.Probes, Probe{m.name, found})
+		}
+	}
 	g.offering.Lock()
 	p.checkNames(&r, connect)
 	g.offering.Unlock()

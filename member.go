@@ -49,8 +49,9 @@ type member struct {
 
 // A role is what a member is that this program knows the tools of.
 type role struct {
-	meta     map[string]tool.Meta // of a server that is known here; nil for a foreign one
-	delegate *delegate            // of an agent
+	meta     map[string]tool.Meta               // of a server that is known here; nil for a foreign one
+	delegate *delegate                          // of an agent
+	probe    func(context.Context) []tool.Probe // of a bundled server; nil: it needs no service
 }
 
 // await waits until the member's tools are known. The error says why they will
@@ -214,11 +215,15 @@ func (k maker) bundled(o *upstream.Options, s *config.Server, m *member) error {
 	}
 	env := reveal(s.Env)
 	childEnv := proc.Environ(k.o.Env, env)
-	srv, err := b.New(options, tool.Place{Dir: s.Cwd, Getenv: func(name string) string { return variable(childEnv, name) }})
+	at := tool.Place{Dir: s.Cwd, Getenv: func(name string) string { return variable(childEnv, name) }}
+	srv, err := b.New(options, at)
 	if err != nil {
 		return fmt.Errorf("bundled server %s: %w", b.Name, err)
 	}
 	m.meta = b.Meta
+	if b.Probe != nil {
+		m.probe = func(ctx context.Context) []tool.Probe { return b.Probe(ctx, options, at) }
+	}
 	if o.Tools, err = toolsOf(k.closing, srv); err != nil {
 		return fmt.Errorf("bundled server %s: %w", b.Name, err)
 	}

@@ -96,6 +96,9 @@ type Bundled struct {
 	// New makes the server; options are those of its entry as JSON, or nil. It is
 	// called to list the tools, and again by the process that runs the server.
 	New func(options json.RawMessage, at tool.Place) (*mcp.Server, error)
+	// Probe asks the services that the server is configured for whether they can be
+	// reached and take their keys; nil where it needs none. Check calls it.
+	Probe func(ctx context.Context, options json.RawMessage, at tool.Place) []tool.Probe
 	// Aliases are other names that a configuration may give it.
 	Aliases []string
 	// Meta is what is declared of its tools, by name.

@@ -14,6 +14,7 @@
 package servers
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 
@@ -54,6 +55,11 @@ type Server struct {
 	// be connected to several clients at once.
 	New func(options json.RawMessage, at tool.Place) (*mcp.Server, error)
 
+	// Probe asks each service that the server is configured for one cheap thing, to see
+	// whether it can be reached and takes its key; nil where the server needs no service.
+	// Options are as for New.
+	Probe func(ctx context.Context, options json.RawMessage, at tool.Place) []tool.Probe
+
 	// Meta holds what is declared of each tool, by its name.
 	Meta map[string]tool.Meta
 
@@ -67,10 +73,10 @@ func All() []Server {
 			Name: "system", Port: 8005, Keyless: true, Meta: system.Meta(),
 			Summary: "A look at this machine: load, memory, disks, processes, ports and directory sizes.",
 		}, system.New),
-		bundleIn(Server{
+		probed(bundleIn(Server{
 			Name: "websearch", Port: 8006, Keyless: true, Meta: websearch.Meta(),
 			Summary: "A search of the web by whatever search engine is at hand, and the reading of pages.",
-		}, websearch.NewIn),
+		}, websearch.NewIn), websearch.Probe),
 		bundleIn(Server{
 			Name: "winlog", Port: 8008, Meta: winlog.Meta(),
 			Summary: "Windows event logs, of the running Windows or from .evtx files on any system.",
@@ -87,50 +93,50 @@ func All() []Server {
 			Name: "time", Port: 8010, Keyless: true, Meta: clock.Meta(),
 			Summary: "The current time in any time zone, and conversion between zones.",
 		}, clock.New),
-		bundleIn(Server{
+		probed(bundleIn(Server{
 			Name: "docker", Port: 8011, Meta: docker.Meta(),
 			Summary: "A look at containers, their logs, images and events, and restarts of them where allowed.",
-		}, docker.NewIn),
+		}, docker.NewIn), docker.Probe),
 		bundleIn(Server{
 			Name: "python", Port: 8017, Meta: python.Meta(),
 			Summary: "Python and shell commands in sandboxes that are apart from this machine, on Linux.",
 		}, python.NewIn),
-		bundleIn(Server{
+		probed(bundleIn(Server{
 			Name: "prometheus", Port: 8013, Meta: prometheus.Meta(),
 			Summary: "Questions to a Prometheus: values, developments, alerts, rules, targets and names.",
-		}, prometheus.NewIn),
-		bundleIn(Server{
+		}, prometheus.NewIn), prometheus.Probe),
+		probed(bundleIn(Server{
 			Name: "kubernetes", Port: 8015, Meta: kubernetes.Meta(),
 			Summary: "A look at a Kubernetes cluster, and scaling and restarts where they are allowed.",
-		}, kubernetes.NewIn),
-		bundleIn(Server{
+		}, kubernetes.NewIn), kubernetes.Probe),
+		probed(bundleIn(Server{
 			Name: "knowledge", Port: 8014, Meta: knowledge.Meta(),
 			Summary: "What documents say: runbooks, manuals and notes in folders, found by words and by meaning.",
-		}, knowledge.NewIn),
-		bundleIn(Server{
+		}, knowledge.NewIn), knowledge.Probe),
+		probed(bundleIn(Server{
 			Name: "reading", Port: 8018, Keyless: true, Meta: reading.Meta(),
 			Summary: "Files and pages of any kind as Markdown, from the web or from folders that are opened.",
-		}, reading.NewIn),
-		bundleIn(Server{
+		}, reading.NewIn), reading.Probe),
+		probed(bundleIn(Server{
 			Name: "searching", Port: 8016, Meta: searching.Meta(),
 			Summary: "Searches of the web, Wikipedia in any language, archived pages, and the reading of what was found.",
-		}, searching.NewIn),
+		}, searching.NewIn), searching.Probe),
 		bundle(Server{
 			Name: "task_planner", Port: 8022, Keyless: true, Meta: planner.Meta(),
 			Summary: "The plan of a task: what is to be done and what is done, kept while a model works.",
 		}, planner.New),
-		bundleIn(Server{
+		probed(bundleIn(Server{
 			Name: "vision", Port: 8019, Meta: vision.Meta(),
 			Summary: "Questions about images and videos, answered by a model of your choice that looks at them.",
-		}, vision.NewIn),
-		bundleIn(Server{
+		}, vision.NewIn), vision.Probe),
+		probed(bundleIn(Server{
 			Name: "audio", Port: 8020, Meta: audio.Meta(),
 			Summary: "What is said and heard in recordings: speech as text, and questions about sounds.",
-		}, audio.NewIn),
-		bundleIn(Server{
+		}, audio.NewIn), audio.Probe),
+		probed(bundleIn(Server{
 			Name: "reasoning", Port: 8021, Meta: reasoning.Meta(),
 			Summary: "A hard question, given to a model of your choice that thinks before it answers.",
-		}, reasoning.NewIn),
+		}, reasoning.NewIn), reasoning.Probe),
 	}
 }
 
@@ -158,14 +164,9 @@ func bundle[O any](s Server, build func(O) (*mcp.Server, error)) Server {
 func bundleIn[O any](s Server, build func(O, func(string) string) (*mcp.Server, error)) Server {
 	s.schema = func() (*jsonschema.Schema, error) { return jsonschema.For[O](nil) }
 	s.New = func(options json.RawMessage, at tool.Place) (*mcp.Server, error) {
-		var o O
-		if err := decode(options, &o); err != nil {
+		o, getenv, err := placed[O](options, at)
+		if err != nil {
 			return nil, err
-		}
-		placePaths(&o, at.Dir)
-		getenv := at.Getenv
-		if getenv == nil {
-			getenv = os.Getenv
 		}
 		srv, err := build(o, getenv)
 		if err != nil {
@@ -175,4 +176,28 @@ func bundleIn[O any](s Server, build func(O, func(string) string) (*mcp.Server, 
 		return srv, nil
 	}
 	return s
+}
+
+// probed adds the probe of a server.
+func probed[O any](s Server, probe func(context.Context, O, func(string) string) []tool.Probe) Server {
+	s.Probe = func(ctx context.Context, options json.RawMessage, at tool.Place) []tool.Probe {
+		o, getenv, err := placed[O](options, at)
+		if err != nil {
+			return nil // New refuses them too, and says why
+		}
+		return probe(ctx, o, getenv)
+	}
+	return s
+}
+
+// placed reads options, and returns them with the environment of their place.
+func placed[O any](options json.RawMessage, at tool.Place) (o O, getenv func(string) string, err error) {
+	if err := decode(options, &o); err != nil {
+		return o, nil, err
+	}
+	placePaths(&o, at.Dir)
+	if at.Getenv == nil {
+		return o, os.Getenv, nil
+	}
+	return o, at.Getenv, nil
 }

@@ -21,7 +21,9 @@ func checkCommand(a *app) *cobra.Command {
 		Use:   "check",
 		Short: "Check the configuration; with --connect, start each server",
 		Long: "Read the configuration and tell every mistake in it with its place. With --connect, start each server as well\n" +
-			"and say what works. It exits 0 only where all is well: 2 for a mistake, 5 for a server that does not start.",
+			"and say what works, and ask each service that a bundled server is configured for one cheap thing with its key, to see\n" +
+			"whether the key works. It exits 0 only where all is well: 2 for a mistake, 5 for a server that does not start, a\n" +
+			"service that cannot be reached or a key that is not taken.",
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := a.bounded(cmd.Context())
@@ -89,11 +91,12 @@ func printReport(a *app, r *tenon.Report) {
 			Servers    []tool.ServerStatus `json:"servers"`
 			Broken     []configProblem     `json:"broken,omitempty"`
 			Warnings   []configProblem     `json:"warnings,omitempty"`
+			Probes     []tenon.Probe       `json:"probes,omitempty"`
 			Undeclared []string            `json:"undeclared,omitempty"`
 			Drafts     []tenon.Draft       `json:"drafts,omitempty"`
 			Findings   []tenon.Finding     `json:"findings,omitempty"`
 			Gaps       []tenon.Gap         `json:"gaps,omitempty"`
-		}{a.configPath(), r.OK(), r.Servers, configProblems(r.Broken), configProblems(r.Warnings), r.Undeclared, r.Drafts, r.Findings, r.Gaps})
+		}{a.configPath(), r.OK(), r.Servers, configProblems(r.Broken), configProblems(r.Warnings), r.Probes, r.Undeclared, r.Drafts, r.Findings, r.Gaps})
 		return
 	}
 	var b strings.Builder
@@ -110,6 +113,7 @@ func printReport(a *app, r *tenon.Report) {
 		if s.State == tool.StateFailed && s.Stderr != "" {
 			fmt.Fprintf(&b, "    %s\n", strings.ReplaceAll(strings.TrimSpace(s.Stderr), "\n", "\n    "))
 		}
+		printProbes(&b, s.Name, r.Probes)
 	}
 	for _, p := range r.Broken {
 		fmt.Fprintf(&b, "error: %s\n", strings.TrimRight(p.String()+"\n"+p.Excerpt, "\n"))
@@ -125,6 +129,20 @@ func printReport(a *app, r *tenon.Report) {
 		b.WriteString(pasted(r.Drafts))
 	}
 	a.printText(safe(b.String()))
+}
+
+// printProbes shows what was found out about the services of one server.
+func printProbes(b *strings.Builder, server string, probes []tenon.Probe) {
+	for _, p := range probes {
+		if p.Server != server {
+			continue
+		}
+		fmt.Fprintf(b, "    %-14s %s", p.State, p.Service)
+		if p.Text != "" {
+			fmt.Fprintf(b, ": %s", p.Text)
+		}
+		b.WriteString("\n")
+	}
 }
 
 // printGaps shows what clients do not have of servers, each thing once.

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -83,9 +82,9 @@ func (a Ask) probe(ctx context.Context, limit time.Duration) tool.Probe {
 
 const maxBody = 8 << 20
 
-// HTTP returns what makes a request and judges it by its status. An answer of a status
-// in taken shows as well that the key is right.
-func HTTP(c *egress.Client, r egress.Request, taken ...int) func(context.Context) (string, error) {
+// HTTP returns what makes a request and judges it by its status. Also holds what further
+// statuses mean there; nil is that the key was taken.
+func HTTP(c *egress.Client, r egress.Request, also map[int]*Fault) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		defer c.Close()
 		r.MaxBody = maxBody
@@ -93,8 +92,11 @@ func HTTP(c *egress.Client, r egress.Request, taken ...int) func(context.Context
 		if err != nil {
 			return "", err
 		}
+		fault, known := also[resp.Status]
 		switch {
-		case slices.Contains(taken, resp.Status):
+		case fault != nil:
+			return "", fault
+		case known:
 			return "", nil
 		case !resp.OK():
 			return "", Status(resp.Status, resp.Body)

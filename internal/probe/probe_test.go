@@ -30,7 +30,7 @@ func TestHTTP(t *testing.T) {
 			w.WriteHeader(c.status)
 			_, _ = w.Write([]byte(c.body))
 		}))
-		p := All(t.Context(), Ask{Service: "it", Key: "IT_KEY", Do: HTTP(client(t, srv.URL), egress.Request{URL: srv.URL}, 422)})[0]
+		p := All(t.Context(), Ask{Service: "it", Key: "IT_KEY", Do: HTTP(client(t, srv.URL), egress.Request{URL: srv.URL}, map[int]*Fault{422: nil})})[0]
 		srv.Close()
 		if p.State != c.want || strings.Contains(p.Text, secret) || p.Bad() != (c.want != tool.ProbeOK) {
 			t.Errorf("%d %q: %+v", c.status, c.body, p)
@@ -79,7 +79,7 @@ func TestAll(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	srv.Close()
-	p := All(t.Context(), Ask{Service: "it", Do: HTTP(client(t, srv.URL), egress.Request{URL: srv.URL})})[0]
+	p := All(t.Context(), Ask{Service: "it", Do: HTTP(client(t, srv.URL), egress.Request{URL: srv.URL}, nil)})[0]
 	if p.State != tool.ProbeUnreachable || p.Text == "" {
 		t.Errorf("%+v", p)
 	}

@@ -47,7 +47,8 @@ type claudeQuestion struct {
 }
 
 func serveAnthropic(w http.ResponseWriter, c Call, f Fault) {
-	if c.Method != http.MethodPost || c.Path != "/v1/messages" {
+	list := c.Method == http.MethodGet && c.Path == "/v1/models"
+	if !list && (c.Method != http.MethodPost || c.Path != "/v1/messages") {
 		claudeError(w, 404, "", "Not Found")
 		return
 	}
@@ -57,6 +58,11 @@ func serveAnthropic(w http.ResponseWriter, c Call, f Fault) {
 	}
 	if c.Header.Get("Anthropic-Version") != "2023-06-01" {
 		claudeError(w, 400, "", "anthropic-version: header is required")
+		return
+	}
+	if list {
+		model := object{"type": "model", "id": "claude-sonnet-4-5", "display_name": "Claude Sonnet 4.5", "created_at": "2025-09-29T00:00:00Z"}
+		reply(w, 200, object{"data": []object{model}, "has_more": false, "first_id": model["id"], "last_id": model["id"]})
 		return
 	}
 	q, text, why := readMessages(c)

@@ -34,12 +34,17 @@ func serveGemini(w http.ResponseWriter, c Call, f Fault) {
 	rest, ok := strings.CutPrefix(c.Path, "/v1beta/models/")
 	name, verb, colon := strings.Cut(rest, ":")
 	streams := verb == "streamGenerateContent" && c.Query.Get("alt") == "sse"
+	list := c.Method == http.MethodGet && c.Path == "/v1beta/models"
 	switch {
-	case c.Method != http.MethodPost || !ok || !colon || name == "" || verb != "generateContent" && !streams:
+	case !list && (c.Method != http.MethodPost || !ok || !colon || name == "" || verb != "generateContent" && !streams):
 		geminiError(w, 404, "", "Requested entity was not found.")
 		return
 	case c.Header.Get("X-Goog-Api-Key") != Key:
 		geminiError(w, 400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.")
+		return
+	}
+	if list {
+		reply(w, 200, object{"models": []object{{"name": "models/gemini-2.5-pro", "version": "2.5", "displayName": "Gemini 2.5 Pro"}}})
 		return
 	}
 	text, thinks, why := readContents(c)

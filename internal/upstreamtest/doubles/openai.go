@@ -49,7 +49,9 @@ func serveOpenAI(w http.ResponseWriter, c Call, f Fault) {
 		openaiError(w, 400, "invalid_request_error", why, param, nil)
 	}
 	switch {
-	case c.Method != http.MethodPost:
+	case c.Method == http.MethodGet && c.Path == "/v1/models" && c.Bearer() == Key:
+		reply(w, 200, object{"object": "list", "data": []object{{"id": "gpt-4o", "object": "model", "created": 1715367049, "owned_by": "system"}}})
+	case c.Method != http.MethodPost && c.Path != "/v1/models":
 		openaiError(w, 405, "invalid_request_error", "Not allowed to "+c.Method+" on "+c.Path, nil, "method_not_supported")
 	case c.Bearer() != Key:
 		openaiError(w, 401, "invalid_request_error", "Incorrect API key provided: "+c.Bearer(), nil, "invalid_api_key")
