@@ -34,7 +34,7 @@ func client(t *testing.T) *mcp.ClientSession {
 		Bounds:  map[string][2]int{"depth": {1, 3}},
 		Choices: map[string][]any{"mode": {"loud", "low"}},
 		Shape: func(in, out *jsonschema.Schema) {
-			in.Properties["count"].Maximum = jsonschema.Ptr(9.0)
+			in.Properties["count"].Maximum = new(9.0)
 			out.AdditionalProperties = nil
 		},
 	}, func(_ context.Context, in input) (string, output, error) {
@@ -42,6 +42,9 @@ func client(t *testing.T) *mcp.ClientSession {
 			return "", output{}, errors.New("no such host. Try another")
 		}
 		s := fmt.Sprint(in.Host, in.Count, in.Mode)
+		if in.Depth > 0 {
+			s += fmt.Sprint(in.Depth)
+		}
 		return s, output{s}, nil
 	})
 	return testenv.Client(t, srv)
@@ -102,6 +105,9 @@ func TestBounds(t *testing.T) {
 			t.Fatalf("%s: %v", arguments, err)
 		}
 		last := res.Content[len(res.Content)-1].(*mcp.TextContent).Text
+		if first := res.Content[0].(*mcp.TextContent).Text; !res.IsError && len(res.Content) > 1 && first != "a4loud"+want[len(want)-3:len(want)-2] {
+			t.Errorf("%s: %q", arguments, first)
+		}
 		if (len(res.Content) > 1) != strings.HasPrefix(want, "Note") || !strings.Contains(last, want) {
 			t.Errorf("%s: %q, want %q", arguments, last, want)
 		}

@@ -411,6 +411,11 @@ func TestCountsOfLists(t *testing.T) {
 			t.Errorf("%s: %d in the list, %d counted, %v", c.Name, c.Records, a.data.Total, a.data.Damage)
 		}
 	}
+	first, last := at(5, "P", 1, 2, 0), at(4, "P", 2, 2, 0)
+	first.ID, last.ID = 1, 20 // those between were taken out
+	if c := call(t, folder(t, map[string][]byte{"System.evtx": evtxtest.Log(first, last)}), "list_event_channels", args{}).data.Channels; c[0].Records != 2 {
+		t.Errorf("%d records", c[0].Records)
+	}
 	if os.Getuid() <= 0 {
 		return // root may read everything
 	}
