@@ -30,8 +30,8 @@ import (
 type Options struct {
 	URL                string   `json:"url,omitempty" jsonschema:"address of Prometheus, with its path prefix where it has one, such as https://prometheus.example:9090 or https://mimir.example/prometheus; default: $PROMETHEUS_URL"`
 	Username           string   `json:"username,omitempty" jsonschema:"user for basic authentication; default: $PROMETHEUS_USERNAME"`
-	Password           string   `json:"password,omitempty" jsonschema:"password for basic authentication; better in the environment as PROMETHEUS_PASSWORD, where no list of processes shows it"`
-	Token              string   `json:"token,omitempty" jsonschema:"bearer token, in place of user and password; better in the environment as PROMETHEUS_TOKEN"`
+	Password           string   `json:"password,omitempty" jsonschema:"password for basic authentication; better in env: of this server's entry as PROMETHEUS_PASSWORD, where no list of processes shows it"`
+	Token              string   `json:"token,omitempty" jsonschema:"bearer token, in place of user and password; better in env: of this server's entry as PROMETHEUS_TOKEN"`
 	TokenFile          string   `json:"token_file,omitempty" path:"yes" jsonschema:"file with the bearer token, read anew for each request"`
 	OrgID              string   `json:"org_id,omitempty" jsonschema:"tenant of Mimir, Cortex or Thanos, sent as X-Scope-OrgID; default: $ORG_ID"`
 	Headers            []string `json:"headers,omitempty" jsonschema:"more request headers, each as Name: value; also $PROMETHEUS_CUSTOM_HEADERS, a JSON object"`
