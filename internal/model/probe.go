@@ -1,16 +1,34 @@
 package model
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/egress"
+	"github.com/tenon-mcp/tenon/internal/probe"
+	"github.com/tenon-mcp/tenon/tool"
 )
 
-// List returns the request for the list of models, which costs nothing and wants the
+// Probe asks for the models of the endpoint. Where it has no list of them, that it answers
+// is all that is seen.
+func (c *Client) Probe() probe.Ask {
+	return probe.Ask{Service: c.Provider(), Key: c.KeyName, Do: func(ctx context.Context) (string, error) {
+		r, err := c.list()
+		if err != nil {
+			return "", &probe.Fault{State: tool.ProbeFailing, Text: err.Error()}
+		}
+		none := &probe.Fault{State: tool.ProbeUnknown, Text: "it answers, and has no list of models to try the key on: look at the base URL where its tools fail"}
+		return probe.HTTP(c.HTTP, r, map[int]*probe.Fault{
+			http.StatusNotFound: none, http.StatusMethodNotAllowed: none, http.StatusNotImplemented: none,
+		})(ctx)
+	}}
+}
+
+// list returns the request for the list of models, which costs nothing and wants the
 // key. An endpoint of one's own may not have it.
-func (c *Client) List() (egress.Request, error) {
+func (c *Client) list() (egress.Request, error) {
 	h := http.Header{"Accept": {"application/json"}}
 	base, version := c.BaseURL, ""
 	switch c.Kind {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/egress"
 	"github.com/tenon-mcp/tenon/internal/model"
-	"github.com/tenon-mcp/tenon/internal/modeltool"
 	"github.com/tenon-mcp/tenon/internal/probe"
 	"github.com/tenon-mcp/tenon/servers/searching/wsa"
 	"github.com/tenon-mcp/tenon/tool"
@@ -32,15 +31,15 @@ func Probe(ctx context.Context, o Options, getenv func(string) string) []tool.Pr
 			o.TavilyBaseURL+"/search", http.Header{"Authorization": {"Bearer " + o.TavilyAPIKey}}, `{"query":"wikipedia","max_results":1}`), nil)})
 	}
 	if s.sogou != nil {
-		asks = append(asks, probe.Ask{Service: "Tencent Cloud", Key: "TENCENTCLOUD_SECRET_ID and TENCENTCLOUD_SECRET_KEY", Do: s.probeSogou})
+		asks = append(asks, probe.Ask{Service: "Tencent Cloud", Key: "TENCENTCLOUD_SECRET_ID and TENCENTCLOUD_SECRET_KEY", Do: trySogou(s.sogou)})
 	}
 	asks = append(asks, s.chain.Probes()...)
 	if s.extract != nil {
 		client, err := s.serper.Service(o.SummaryBaseURL)
 		if err == nil { // build has made one of it
-			asks = append(asks, modeltool.Probe(&model.Client{
+			asks = append(asks, (&model.Client{
 				Label: "model for extracts", HTTP: client, BaseURL: o.SummaryBaseURL, Name: o.SummaryModel, Key: o.SummaryKey, KeyName: "SUMMARY_LLM_API_KEY",
-			}))
+			}).Probe())
 		}
 	}
 	return probe.All(ctx, asks...)
@@ -51,15 +50,17 @@ func small(url string, h http.Header, body string) egress.Request {
 	return egress.Request{Method: http.MethodPost, URL: url, Header: h, Body: []byte(body)}
 }
 
-// probeSogou makes one search: Tencent Cloud refuses with the status 200.
-func (s *server) probeSogou(ctx context.Context) (string, error) {
-	_, err := s.sogou.Search(ctx, wsa.Query{Query: "wikipedia", Cnt: 10})
-	refused, ok := errors.AsType[*wsa.Error](err)
-	switch {
-	case !ok:
-		return "", err
-	case strings.HasPrefix(refused.Code, "AuthFailure"), refused.Code == "UnauthorizedOperation":
-		return "", &probe.Fault{State: tool.ProbeWrongKey, Text: "it does not take the key (" + refused.Code + ")"}
+// trySogou returns what makes one search: Tencent Cloud refuses with the status 200.
+func trySogou(c *wsa.Client) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		_, err := c.Search(ctx, wsa.Query{Query: "wikipedia", Cnt: 10})
+		refused, ok := errors.AsType[*wsa.Error](err)
+		switch {
+		case !ok:
+			return "", err
+		case strings.HasPrefix(refused.Code, "AuthFailure"), refused.Code == "UnauthorizedOperation":
+			return "", &probe.Fault{State: tool.ProbeWrongKey, Text: "it does not take the key (" + refused.Code + ")"}
+		}
+		return "", &probe.Fault{State: tool.ProbeFailing, Text: "it refuses to search (" + refused.Code + ")"}
 	}
-	return "", &probe.Fault{State: tool.ProbeFailing, Text: "it refuses to search (" + refused.Code + ")"}
 }
