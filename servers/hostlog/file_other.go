@@ -4,6 +4,4 @@ package hostlog
 
 import "io/fs"
 
-const nonblock = 0
-
 func groupOf(fs.FileInfo) string { return "" }

@@ -9,8 +9,6 @@ import (
 	"syscall"
 )
 
-const nonblock = syscall.O_NONBLOCK
-
 // groupOf returns the group whose members may read a file, or nothing.
 func groupOf(info fs.FileInfo) string {
 	st, ok := info.Sys().(*syscall.Stat_t)

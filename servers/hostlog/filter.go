@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 	"time"
 
@@ -87,8 +88,8 @@ func (s *server) understand(in Scope) (query, error) {
 	}
 	var err error
 	if in.Grep != "" {
-		if q.grep, err = regexp.Compile(in.Grep); err != nil {
-			return q, fmt.Errorf("grep is no regular expression of RE2: %s. Look-arounds and back references do not exist there; use text for a plain text", plain(err.Error(), 200))
+		if q.grep, err = expression(in.Grep); err != nil {
+			return q, err
 		}
 	}
 	if in.End != "" {
@@ -118,18 +119,49 @@ func (s *server) parseTime(name, v string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%s %s is no time. Give one such as 2026-01-02T15:04:05Z or 2026-01-02 15:04", name, plain(v, 60))
 }
 
-// matches reports whether an entry is asked for, its time aside. What is masked in an
-// answer must not be guessed by asking for it: a text that is found has to be found
-// in the masked text too.
+// matches reports whether an entry is asked for, its time aside.
 func (q *query) matches(e *entry) bool {
 	if q.level != text.Unknown && e.level > q.level || q.host != "" && strings.ToLower(e.host) != q.host || q.unit != "" && !q.from(e) {
 		return false
 	}
-	return q.contains(e.text) && (q.text == "" && q.grep == nil || q.contains(cmdmask.Text(e.text)))
+	return q.text == "" && q.grep == nil || q.contains(e.text)
 }
 
+// What of an entry is looked at for a text.
+const searched = 8 << 10
+
+// contains reports whether a text holds what is asked for. It is the masked text alone
+// that is looked at, as answers have it: what is masked there could be guessed else, a
+// letter at a time.
 func (q *query) contains(s string) bool {
+	s = clean(s, searched+1024)
+	// What the masked text holds of words without the mask, the text holds too.
+	if q.text != "" && !strings.ContainsAny(q.text, cmdmask.Masked) && !strings.Contains(strings.ToLower(s), q.text) {
+		return false
+	}
+	s = cmdmask.Text(s)
+	s = s[:min(len(s), searched)]
 	return (q.text == "" || strings.Contains(strings.ToLower(s), q.text)) && (q.grep == nil || q.grep.MatchString(s))
+}
+
+// maxProgram bounds the instructions of an expression: the time that it takes of a text
+// grows with them.
+const maxProgram = 1000
+
+// expression compiles an expression that is not too costly.
+func expression(s string) (*regexp.Regexp, error) {
+	parsed, err := syntax.Parse(s, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("grep is no regular expression of RE2: %s. Look-arounds and back references do not exist there; use text for a plain text", plain(err.Error(), 200))
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, fmt.Errorf("grep is no regular expression of RE2: %s", plain(err.Error(), 200))
+	}
+	if n := len(program.Inst); n > maxProgram {
+		return nil, fmt.Errorf("grep is too costly: it becomes %d steps, and %d are allowed. Repeat less: .* costs less than .{0,500}", n, maxProgram)
+	}
+	return regexp.Compile(s)
 }
 
 // from reports whether the unit or program of an entry is the one that is asked for.

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/regular"
 )
 
 // Bounds of looking for files.
@@ -100,15 +102,11 @@ func (rs roots) openWithin(path string) (*os.File, fs.FileInfo, error) {
 			return nil, nil, err
 		}
 		defer dir.Close()
-		// A pipe must not make the call wait for a writer.
-		f, err := dir.OpenFile(rel, os.O_RDONLY|nonblock, 0)
+		f, err := regular.Open(dir, rel)
 		if err != nil {
 			return nil, nil, err
 		}
 		info, err := f.Stat()
-		if err == nil && !info.Mode().IsRegular() {
-			err = errors.New("this is no regular file")
-		}
 		if err != nil {
 			f.Close()
 			return nil, nil, err

@@ -92,7 +92,7 @@ func (s *server) sources(ctx context.Context, in sourcesInput) (string, sourcesO
 			out.Notes = append(out.Notes, fmt.Sprintf("%d more sources were not looked into; use contains", len(names)-i))
 			break
 		}
-		if v, ok := l.describe(name, groups[name]); ok {
+		if v, ok := l.describe(ctx, name, groups[name]); ok {
 			out.Sources = append(out.Sources, v)
 		}
 	}
@@ -140,7 +140,7 @@ type lister struct {
 }
 
 // describe looks into the files of one source.
-func (l *lister) describe(name string, files []file) (sourceValue, bool) {
+func (l *lister) describe(ctx context.Context, name string, files []file) (sourceValue, bool) {
 	v := sourceValue{Source: plain(name, 300), Kind: "text", Files: len(files)}
 	if files[0].journal {
 		v.Kind = "journal"
@@ -150,7 +150,7 @@ func (l *lister) describe(name string, files []file) (sourceValue, bool) {
 	isLog := false
 	for _, f := range files {
 		v.Bytes += f.size
-		a, b, ok, err := l.span(f, &v, units)
+		a, b, ok, err := l.span(ctx, f, &v, units)
 		if err != nil {
 			v.Problem = remedy(f.path, err)
 			continue
@@ -179,14 +179,14 @@ func (l *lister) describe(name string, files []file) (sourceValue, bool) {
 
 // span returns the times of the first and the last entry of a file. It reports false
 // where the file is no log.
-func (l *lister) span(f file, v *sourceValue, units map[string]bool) (first, last time.Time, ok bool, err error) {
+func (l *lister) span(ctx context.Context, f file, v *sourceValue, units map[string]bool) (first, last time.Time, ok bool, err error) {
 	opened, info, err := l.roots.open(f.path)
 	if err != nil {
 		return first, last, false, err
 	}
 	defer opened.Close()
 	if f.journal {
-		j, err := journal.Open(opened, info.Size())
+		j, err := journal.Open(&patientAt{ctx, opened}, info.Size())
 		if err != nil {
 			return first, last, false, err
 		}
@@ -200,7 +200,7 @@ func (l *lister) span(f file, v *sourceValue, units map[string]bool) (first, las
 		return i.First, i.Last, true, nil
 	}
 	p := text.Parser{Zone: l.s.zone, Ref: info.ModTime()}
-	r, err := unpack.Open(f.path, opened)
+	r, err := unpack.Open(f.path, &patient{ctx, opened})
 	if err != nil {
 		return first, last, false, err
 	}
@@ -214,7 +214,7 @@ func (l *lister) span(f file, v *sourceValue, units map[string]bool) (first, las
 	first, dated, isText := p.Sample(head[:n])
 	last = info.ModTime()
 	if dated && !unpack.Packed(f.path) {
-		err = p.Backward(opened, info.Size(), true, func(r text.Record) bool { last = r.Time; return false })
+		err = p.Backward(&patientAt{ctx, opened}, info.Size(), true, func(r text.Record) bool { last = r.Time; return false })
 	}
 	return first, last, isText, err
 }

@@ -161,15 +161,16 @@ func (w *walk) file(ctx context.Context, f file) error {
 		return err
 	}
 	defer opened.Close()
+	at := &patientAt{ctx, opened}
 	switch {
 	case f.journal:
-		return w.journal(ctx, f, opened, info.Size())
+		return w.journal(ctx, f, at, info.Size())
 	case unpack.Packed(f.path):
 		return w.packed(ctx, f, opened, info.ModTime())
 	}
 	p := text.Parser{Zone: w.s.zone, Ref: info.ModTime()}
 	head := make([]byte, min(sampled, info.Size()))
-	n, err := opened.ReadAt(head, 0)
+	n, err := at.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
@@ -183,10 +184,13 @@ func (w *walk) file(ctx context.Context, f file) error {
 	w.files++
 	size := info.Size()
 	if dated && w.q.end.Before(w.s.now()) {
-		size = p.Seek(opened, size, w.q.end)
+		size = p.Seek(at, size, w.q.end)
 	}
 	pass := w.passer(ctx, f, true)
-	if err := p.Backward(opened, size, dated, pass.record); err != nil {
+	if err := p.Backward(at, size, dated, pass.record); err != nil && ctx.Err() == nil {
+		if errors.Is(err, text.ErrEndless) && w.entries > 0 {
+			return fmt.Errorf("what is older than the entries in the answer was not read: %w", err)
+		}
 		return err
 	}
 	return pass.stopped()
@@ -221,6 +225,19 @@ func (p *patient) Read(b []byte) (int, error) {
 	return p.r.Read(b)
 }
 
+// A patientAt is a patient reader at offsets.
+type patientAt struct {
+	ctx context.Context
+	r   io.ReaderAt
+}
+
+func (p *patientAt) ReadAt(b []byte, at int64) (int, error) {
+	if err := p.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return p.r.ReadAt(b, at)
+}
+
 // A passer gives the entries of one file to the visitor, those in the time asked for,
 // and knows when to stop.
 type passer struct {
@@ -238,7 +255,11 @@ func (w *walk) passer(ctx context.Context, f file, newest bool) *passer {
 }
 
 func (p *passer) stopped() error {
-	if p.over {
+	switch {
+	case !p.over && p.ctx.Err() == nil:
+	case p.last.IsZero():
+		return errors.New("the time for one call was over while it was read; ask about another source")
+	default:
 		return fmt.Errorf("the time for one call was over at entries of %s; ask about a shorter time", p.w.s.stamp(p.last))
 	}
 	return nil
@@ -253,7 +274,7 @@ func (p *passer) record(r text.Record) bool {
 // entry passes one entry, which is made only where its time is right.
 func (p *passer) entry(at time.Time, build func() *entry) bool {
 	w := p.w
-	if w.entries++; w.entries%64 == 0 && p.ctx.Err() != nil {
+	if w.entries++; p.ctx.Err() != nil { // each time, for one may take long to match
 		p.over = true
 		return false
 	}

@@ -139,7 +139,10 @@ func (c *Chain) Seek(t time.Time) {
 
 // Prev returns the entry before the last one that was returned, at first the last one.
 func (c *Chain) Prev() (*Entry, bool) {
-	for c.next > 0 {
+	for bad := 0; c.next > 0; bad++ {
+		if c.f.lost(bad) {
+			return nil, false
+		}
 		c.next--
 		if e, ok := c.f.entry(c.offset(c.next)); ok {
 			return e, true
@@ -175,7 +178,7 @@ func (u *Union) Seek(t time.Time) {
 
 // Prev returns the entry that stands before the last one that was returned.
 func (u *Union) Prev() (*Entry, bool) {
-	for {
+	for bad := 0; ; bad++ {
 		var last uint64
 		var f *File
 		for _, c := range u.chains {
@@ -188,7 +191,7 @@ func (u *Union) Prev() (*Entry, bool) {
 				f = c.f
 			}
 		}
-		if f == nil {
+		if f == nil || f.lost(bad) {
 			return nil, false
 		}
 		if e, ok := f.entry(last); ok {
@@ -198,11 +201,28 @@ func (u *Union) Prev() (*Entry, bool) {
 	}
 }
 
+// What is tried of a file that is broken.
+const (
+	maxBad   = 1 << 18  // entries in a row that cannot be read
+	maxGap   = 64 << 20 // bytes between objects, in all
+	maxFound = 4 << 20  // entries
+)
+
+// lost reports whether to give up, for so many entries in a row could not be read or
+// because the call is over.
+func (f *File) lost(bad int) bool {
+	if bad == maxBad {
+		f.damaged(fmt.Sprintf("%d entries in a row cannot be read", bad))
+	}
+	return bad >= maxBad || f.pages.err != nil
+}
+
 // scan returns the offsets of all entries by going through the objects of the file.
-// Where no object is, it looks for the next one.
+// Where no object is, it looks for the next one, but not through large holes.
 func (f *File) scan() []uint64 {
 	var found []uint64
-	for at := f.begin; at+objectSize <= f.size; {
+	gap := 0
+	for at := f.begin; at+objectSize <= f.size && gap < maxGap && len(found) < maxFound; {
 		var b [objectSize]byte
 		if _, err := f.pages.ReadAt(b[:], at); err != nil {
 			break
@@ -210,6 +230,7 @@ func (f *File) scan() []uint64 {
 		size := binary.LittleEndian.Uint64(b[8:])
 		if b[0] == 0 || b[0] > 7 || [6]byte(b[2:8]) != [6]byte{} || size < objectSize || size > f.size-at {
 			at += 8
+			gap += 8
 			continue
 		}
 		if b[0] == typeEntry && size >= entrySize+f.shape.ref {

@@ -1,6 +1,10 @@
 package journal
 
-import "io"
+import (
+	"context"
+	"errors"
+	"io"
+)
 
 const (
 	pageSize = 16 << 10
@@ -14,6 +18,7 @@ type pages struct {
 	size uint64
 	held map[uint64]*page
 	used uint64 // counts up with every look at a page
+	err  error  // why nothing more can be read
 }
 
 type page struct {
@@ -53,6 +58,9 @@ func (p *pages) page(number uint64) (*page, error) {
 	pg := p.place()
 	n, err := p.r.ReadAt(pg.b[:min(pageSize, p.size-number*pageSize)], int64(number*pageSize))
 	if n == 0 && err != nil {
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			p.err = err
+		}
 		return nil, err
 	}
 	pg.b, pg.used = pg.b[:n], p.used

@@ -15,6 +15,7 @@ package plain
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"sort"
 	"strings"
@@ -24,11 +25,16 @@ import (
 // Unknown is the level of a record that has none.
 const Unknown = 8
 
+// ErrEndless is the error of a file that is no log of lines from some place on, such
+// as one that is a hole.
+var ErrEndless = fmt.Errorf("no line ends within %d MiB", furthest>>20)
+
 // Bounds on one entry.
 const (
 	block    = 64 << 10
 	maxLine  = 32 << 10 // bytes of a line; the rest is cut off
 	maxLines = 200      // lines of an entry; the last ones are cut off
+	furthest = 16 << 20 // bytes that are looked through for the beginning of a line
 )
 
 // A Record is one entry of a log.
@@ -241,12 +247,13 @@ type lines struct {
 	buf []byte // what is read and not yet returned
 	cut bool   // the line that was returned was longer
 	end bool   // the first newline, which ends the last line, is behind us
+	far int64  // bytes that were read for this line
 }
 
 // prev returns the line before the last one that was returned. It is valid until the
 // next call.
 func (l *lines) prev() (line []byte, ok bool, err error) {
-	l.cut = false
+	l.cut, l.far = false, 0
 	for {
 		if i := bytes.LastIndexByte(l.buf, '\n'); i >= 0 {
 			line = l.buf[i+1:]
@@ -269,6 +276,9 @@ func (l *lines) prev() (line []byte, ok bool, err error) {
 			l.buf, l.cut = l.buf[:maxLine], true // only its beginning is of use
 		}
 		n := min(l.at, block)
+		if l.far += n; l.far > furthest {
+			return nil, false, fmt.Errorf("%w before byte %d", ErrEndless, l.at)
+		}
 		b := make([]byte, int(n)+len(l.buf))
 		if _, err := l.r.ReadAt(b[:n], l.at-n); err != nil && !errors.Is(err, io.EOF) {
 			return nil, false, err
