@@ -22,6 +22,9 @@ const listingWait = 15 * time.Second
 type ListOptions struct {
 	Viewer        // who looks
 	Server string // only this one; empty is all
+	// Withheld names also the tools that are kept from who looks, with the reason: for
+	// the one who decides on the policy, never for a caller.
+	Withheld bool
 }
 
 // Tools returns what the pool offers, in the order of the configuration. It
@@ -53,12 +56,26 @@ func (g *Gateway) Tools(ctx context.Context, o ListOptions) (tool.Listing, error
 	for _, m := range members {
 		st := m.status()
 		tools, _ := snap.Server(m.name)
-		tools = sees.show(tools)
-		out.Servers = append(out.Servers, tool.ServerTools{
-			Name: m.name, State: st.State, Error: stateError(st), RememberedAt: st.RememberedAt, Tools: tools,
-		})
+		listed := tool.ServerTools{
+			Name: m.name, State: st.State, Error: stateError(st), RememberedAt: st.RememberedAt, Tools: sees.show(tools),
+		}
+		if o.Withheld {
+			listed.Withheld = sees.withheld(tools)
+		}
+		out.Servers = append(out.Servers, listed)
 	}
 	return out, nil
+}
+
+// withheld returns those of a server's tools that are denied to these callers.
+func (s *scoped) withheld(tools []tool.Tool) []tool.Withheld {
+	var out []tool.Withheld
+	for i := range tools {
+		if d := s.seen(&tools[i]); d.Behavior == tool.Deny {
+			out = append(out, tool.Withheld{Name: tools[i].Name, Reason: d.Reason})
+		}
+	}
+	return out
 }
 
 func (p *pool) noServer(name string) error {

@@ -151,6 +151,15 @@ type ServerTools struct {
 	// last gave them.
 	RememberedAt *time.Time `json:"remembered_at,omitempty"`
 	Tools        []Tool     `json:"tools"`
+	// Withheld are tools that are kept from who looks. Only who decides on the policy
+	// is told of them.
+	Withheld []Withheld `json:"withheld,omitempty"`
+}
+
+// A Withheld is a tool that is not offered, and why.
+type Withheld struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
 }
 
 // MarshalJSON prints the tool as the listing shows it; schemas as they came.

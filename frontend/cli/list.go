@@ -23,7 +23,8 @@ func toolsCommand(a *app) *cobra.Command {
 		Use:   "tools",
 		Short: "List what the pool offers",
 		Long: "List the tools of the pool by server, in the order of the configuration. A server that failed is listed with\n" +
-			"its reason. Servers that are still starting are waited for, at most 15 s.\n\n" +
+			"its reason. Servers that are still starting are waited for, at most 15 s. Without a running gateway the tools\n" +
+			"that the policy withholds are named too, with the reason.\n\n" +
 			"Formats: table; prompt, for the system prompt of a model; mcp, openai, anthropic and gemini, the tools as a\n" +
 			"request to that API declares them.",
 		Example: "  tenon tools\n  tenon tools --server system --format openai\n  tenon tools --format openai --lazy\n  tenon tools --output json",
@@ -85,6 +86,8 @@ func checkFormat(cmd *cobra.Command, f rest.Format, asJSON bool) error {
 
 func runTools(ctx context.Context, a *app, p pool, o tenon.ListOptions, f rest.Format) error {
 	spinner := a.progress("waiting for servers")
+	_, here := p.(inPlace)
+	o.Withheld = here // who may read the configuration may know what it withholds
 	listing, err := p.Tools(ctx, o)
 	spinner.stop()
 	if err != nil {
@@ -96,6 +99,11 @@ func runTools(ctx context.Context, a *app, p pool, o tenon.ListOptions, f rest.F
 		return nil
 	case f == "" || f == rest.Table:
 		_, _ = a.Stdout.Write(rest.TableOf(listing, a.width))
+		for _, s := range listing.Servers {
+			for _, w := range s.Withheld {
+				a.note("withheld: %s/%s: %s", s.Name, w.Name, w.Reason)
+			}
+		}
 		return nil
 	}
 	body, err := p.Rendered(ctx, o, f)
