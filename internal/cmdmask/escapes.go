@@ -29,11 +29,14 @@ func withoutEscapes(s string) string {
 		s = rest
 		switch {
 		case strings.HasPrefix(rest, "["):
-			i := strings.IndexFunc(rest[1:], func(r rune) bool { return r >= '@' && r <= '~' })
-			if i < 0 {
-				return b.String()
+			i := 1
+			for i < len(rest) && rest[i] >= ' ' && rest[i] <= '?' {
+				i++
 			}
-			s = rest[1+i+1:]
+			if i < len(rest) && rest[i] >= '@' && rest[i] <= '~' {
+				i++
+			}
+			s = rest[i:]
 		case strings.HasPrefix(rest, "]"): // a title, or a link; it ends with a bell or an escape
 			if i := strings.IndexAny(rest, "\a\x1b"); i >= 0 && rest[i] == '\a' {
 				s = rest[i+1:]

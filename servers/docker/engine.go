@@ -19,6 +19,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/dockerhost"
+	"github.com/tenon-mcp/tenon/internal/jsonsize"
 )
 
 const (
@@ -27,6 +28,9 @@ const (
 	// maxAnswer bounds what the engine may answer, but for logs and events, of
 	// which only as much is read as is wanted.
 	maxAnswer = 32 << 20
+	// maxElements bounds the elements of all lists in one answer: each needs much
+	// more memory than bytes.
+	maxElements = 200_000
 )
 
 // An engine is the connection of one call.
@@ -107,7 +111,8 @@ func (e *engine) now() time.Time { return time.Now().Add(time.Duration(e.skew.Lo
 // bounded fails where a body is larger than anything that is asked for.
 type bounded struct {
 	io.ReadCloser
-	left int
+	left  int
+	gauge jsonsize.Gauge
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
@@ -116,6 +121,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
 	b.left -= n
+	if b.gauge.Add(p[:n]); b.gauge.Elements > maxElements || b.gauge.Members > 10*maxElements {
+		return 0, fmt.Errorf("the engine's answer lists more than %d things", maxElements)
+	}
 	return n, err
 }
 

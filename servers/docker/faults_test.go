@@ -589,3 +589,16 @@ func nullable(v any) any {
 	}
 	return v
 }
+
+// TestAnswerOfManyThings has few bytes, which would become much memory.
+func TestAnswerOfManyThings(t *testing.T) {
+	many := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte("[" + strings.Repeat("{},", 200_000) + "{}]"))
+	}
+	_, o := newFake(t, map[string]http.HandlerFunc{"/containers/json": many, "/images/json": many})
+	cs := client(t, o, nil)
+	for _, name := range []string{"docker_ps", "docker_images"} {
+		refused(t, cs, name, nil, "lists more than 200000 things")
+	}
+}

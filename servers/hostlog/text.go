@@ -25,9 +25,7 @@ func clean(s string, bytes int) string {
 		}
 	}
 	s = strings.ToValidUTF8(s, "?")
-	if strings.IndexByte(s, 0x1b) >= 0 {
-		s = withoutEscapes(s)
-	}
+	s = cmdmask.WithoutEscapes(s)
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t':
@@ -39,38 +37,6 @@ func clean(s string, bytes int) string {
 		}
 		return r
 	}, s)
-}
-
-// withoutEscapes takes out the sequences that color terminals and move cursors.
-func withoutEscapes(s string) string {
-	var b strings.Builder
-	for {
-		text, rest, ok := strings.Cut(s, "\x1b")
-		b.WriteString(text)
-		if !ok {
-			return b.String()
-		}
-		s = rest
-		switch {
-		case strings.HasPrefix(rest, "["):
-			i := strings.IndexFunc(rest[1:], func(r rune) bool { return r >= '@' && r <= '~' })
-			if i < 0 {
-				return b.String()
-			}
-			s = rest[1+i+1:]
-		case strings.HasPrefix(rest, "]"): // a title, or a link; it ends with a bell or an escape
-			if i := strings.IndexAny(rest, "\a\x1b"); i >= 0 && rest[i] == '\a' {
-				s = rest[i+1:]
-			} else if i >= 0 {
-				s = strings.TrimPrefix(rest[i+1:], "\\")
-			} else {
-				return b.String()
-			}
-		case rest != "":
-			_, n := utf8.DecodeRuneInString(rest)
-			s = rest[n:]
-		}
-	}
 }
 
 // shown returns the text of an entry as an answer has it: clean, cut, and masked.

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/answer"
+	"github.com/tenon-mcp/tenon/internal/jsonsize"
 )
 
 const (
@@ -27,6 +28,10 @@ const (
 	maxBody      = 16 << 20 // bytes of one answer of the API
 	longestGet   = 1800     // bytes of parameters that still go into an address
 	maxRedirects = 3
+
+	// What all lists of one answer may hold: each element needs much more memory than bytes.
+	maxElements = 100_000
+	maxNumbers  = 3_000_000
 )
 
 const masked = "•••"
@@ -142,6 +147,13 @@ func (c *client) get(ctx context.Context, endpoint string, params url.Values, ou
 	}
 	if e.Status != "success" {
 		return notes{}, failed(code, e)
+	}
+	most := maxElements
+	if strings.HasPrefix(endpoint, "query") || strings.HasPrefix(endpoint, "label") { // numbers and names, which are small
+		most = maxNumbers
+	}
+	if jsonsize.Over(e.Data, most) {
+		return notes{}, &apiError{text: fmt.Sprintf("the answer holds more than %d values. Ask for less: narrow the selector, aggregate, name a scrape_pool, or look back less", most)}
 	}
 	n := notes{bounded(e.Warnings), bounded(e.Infos)}
 	if err := json.Unmarshal(e.Data, out); err != nil {

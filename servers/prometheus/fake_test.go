@@ -336,6 +336,30 @@ func TestHostileAnswer(t *testing.T) {
 	}
 }
 
+// TestAnswerOfManyThings has few bytes, which would become much memory.
+func TestAnswerOfManyThings(t *testing.T) {
+	things := strings.Repeat("{},", 100_000) + "{}"
+	cs := connect(t, prometheus.Options{URL: fake(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/targets"):
+			fmt.Fprintf(w, `{"status":"success","data":{"activeTargets":[%s]}}`, things)
+		case strings.HasSuffix(r.URL.Path, "/rules"):
+			fmt.Fprintf(w, `{"status":"success","data":{"groups":[{"rules":[%s]}]}}`, things)
+		case strings.HasSuffix(r.URL.Path, "/series"):
+			fmt.Fprintf(w, `{"status":"success","data":[%s]}`, things)
+		default:
+			fmt.Fprintf(w, `{"status":"success","data":{"alerts":[%s]}}`, things)
+		}
+	})})
+	for name, args := range map[string]any{"prom_targets": nil, "prom_rules": nil, "prom_active_alerts": nil, "prom_series": map[string]any{"match": []string{"up"}}} {
+		a := call(t, cs, name, args)
+		if !a.failed {
+			t.Errorf("%s: no error", name)
+		}
+		wants(t, name, a.text, "more than 100000 values", "Ask for less")
+	}
+}
+
 func TestHostileArguments(t *testing.T) {
 	var asked atomic.Int64
 	url := fake(t, func(w http.ResponseWriter, r *http.Request) {

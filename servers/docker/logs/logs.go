@@ -21,6 +21,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tenon-mcp/tenon/internal/cmdmask"
 )
 
 // MaxLine is how many bytes of a line are kept.
@@ -192,7 +194,7 @@ func clean(s string) string {
 	if i := strings.LastIndexByte(s, '\r'); i >= 0 {
 		s = s[i+1:]
 	}
-	s = withoutEscapes(s)
+	s = cmdmask.WithoutEscapes(s)
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\t':
@@ -202,39 +204,4 @@ func clean(s string) string {
 		}
 		return r
 	}, s)
-}
-
-// withoutEscapes leaves out escape sequences: ESC [ … letter, ESC ] … BEL, and
-// ESC with one character.
-func withoutEscapes(s string) string {
-	const esc = '\x1b'
-	if strings.IndexByte(s, esc) < 0 {
-		return s
-	}
-	var b strings.Builder
-	for {
-		i := strings.IndexByte(s, esc)
-		if i < 0 || i+1 >= len(s) {
-			b.WriteString(strings.TrimSuffix(s, string(rune(esc))))
-			return b.String()
-		}
-		b.WriteString(s[:i])
-		s = s[i+1:]
-		end := 1
-		switch s[0] {
-		case '[':
-			for end < len(s) && (s[end] < 0x40 || s[end] > 0x7e) {
-				end++
-			}
-			end++
-		case ']':
-			for end < len(s) && s[end] != '\a' && s[end] != esc {
-				end++
-			}
-			if end < len(s) && s[end] == '\a' {
-				end++
-			}
-		}
-		s = s[min(end, len(s)):]
-	}
 }

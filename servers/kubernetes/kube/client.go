@@ -14,11 +14,16 @@ import (
 	"net/url"
 	"strings"
 	"syscall"
+
+	"github.com/tenon-mcp/tenon/internal/jsonsize"
 )
 
 const (
 	maxBody = 16 << 20 // bytes of one answer
-	masked  = "•••"
+	// maxElements are the elements of all lists of one answer, which need much more
+	// memory than bytes.
+	maxElements = 100_000
+	masked      = "•••"
 	// Table asks for the columns that the server would print, in place of objects.
 	Table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 	// Names asks for the metadata of objects alone.
@@ -99,6 +104,9 @@ func (c *Client) read(ctx context.Context, method, path string, query url.Values
 	b = scrub(b, hidden)
 	if resp.StatusCode/100 != 2 {
 		return refused(resp.StatusCode, b)
+	}
+	if jsonsize.Over(b, maxElements) {
+		return &Error{Text: fmt.Sprintf("the answer holds more than %d values. Ask for less: name a namespace, a label_selector or a smaller limit", maxElements)}
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
