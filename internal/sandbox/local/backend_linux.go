@@ -21,6 +21,7 @@ type Backend struct {
 
 	mu     sync.Mutex
 	boxes  map[*box]struct{}
+	caged  bool // it was tried
 	cages  *cage.Set
 	folder *folder
 	closed bool
@@ -160,8 +161,8 @@ func (b *Backend) place(level string) (*cage.Set, *folder, error) {
 	if b.closed {
 		return nil, nil, &sandbox.Error{Kind: sandbox.Gone, Text: "the server is being stopped"}
 	}
-	if b.cages == nil && !b.o.NoCgroup {
-		b.cages = cage.New(b.o.Memory)
+	if !b.o.NoCgroup && !b.caged {
+		b.cages, b.caged = cage.New(b.o.Memory), true
 	}
 	if level == sandbox.LevelLandlock && b.folder == nil {
 		f, err := newFolder(b.o.Dir)

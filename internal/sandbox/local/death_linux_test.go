@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/sandbox"
 	"github.com/tenon-mcp/tenon/internal/sandbox/local"
 	"github.com/tenon-mcp/tenon/internal/sandbox/sandboxtest"
+	"github.com/tenon-mcp/tenon/internal/testenv"
 )
 
 // hold is a program that makes a sandbox in which processes run, detached ones too,
@@ -192,7 +194,7 @@ func TestUnprivileged(t *testing.T) {
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.run=^(TestEscape|TestConformance|TestDeath|TestWatched)$", "-test.v")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) } // so that it says where it hangs
@@ -230,5 +232,38 @@ func BenchmarkCommand(b *testing.B) {
 	x := sandboxtest.Create(b, newBackend(b, local.Options{}), sandbox.Spec{})
 	for b.Loop() {
 		sandboxtest.Sh(b, x, "true")
+	}
+}
+
+// TestFifty holds fifty sandboxes at once, each with an interpreter that has worked.
+func TestFifty(t *testing.T) {
+	testenv.Long(t)
+	const bound = 4 << 30
+	b := newBackend(t, local.Options{Memory: bound})
+	var all [50]sandbox.Sandbox
+	var making sync.WaitGroup
+	began := time.Now()
+	for i := range all {
+		all[i] = sandboxtest.Create(t, b, sandbox.Spec{})
+	}
+	t.Logf("50 sandboxes after %v", time.Since(began))
+	for i, x := range all {
+		making.Go(func() {
+			if o := sandboxtest.Py(t, x, fmt.Sprintf("import json, re, math, statistics\nheld = bytearray(b'x') * (8 << 20)\n%d", i)); o.Results[0].Text != strconv.Itoa(i) {
+				t.Errorf("got %+v", o)
+			}
+		})
+	}
+	making.Wait()
+	var used int64
+	for _, x := range all {
+		used += x.Memory()
+		if sandboxtest.Sh(t, x, "echo here").Stdout != "here\n" {
+			t.Error("one is gone")
+		}
+	}
+	t.Logf("all have worked after %v; they use %d MiB together", time.Since(began), used>>20)
+	if used > bound {
+		t.Errorf("they use %d MiB", used>>20)
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // glance is how often what no cgroup and no file system bounds is looked at.
-const glance = 200 * time.Millisecond
+const glance = 50 * time.Millisecond
 
 // watch ends the sandbox when its launcher does, and when it uses more than it may
 // where nothing else keeps it from that.
@@ -55,10 +55,11 @@ func (x *box) watch() {
 // later ends the sandbox from one of its own tasks, which the end waits for.
 func (x *box) later(why string) { x.b.ends.Go(func() { x.finish(why) }) }
 
-// sumPSS is the memory of a process and of all below it; what they share counts once.
+// sumPSS is the memory of all that runs below a process; what they share counts once.
+// The launcher itself, which runs no foreign code, does not count.
 func sumPSS(pid int) int64 {
 	var sum int64
-	for _, pid := range append(descendants(pid), pid) {
+	for _, pid := range descendants(pid) {
 		b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
 		for line := range bytes.Lines(b) {
 			if f := bytes.Fields(line); len(f) == 3 && string(f[0]) == "Pss:" {

@@ -166,7 +166,8 @@ func emptyCage(dir string) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for range 400 {
-		if err := os.Remove(dir); err == nil || errors.Is(err, os.ErrNotExist) {
+		err := os.Remove(dir)
+		if err == nil || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
 			return
 		}
 		procs, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
