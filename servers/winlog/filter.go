@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/cmdmask"
 	"github.com/tenon-mcp/tenon/servers/winlog/evtx"
 )
 
@@ -158,6 +159,15 @@ func (f *filter) hasText(e *evtx.Event, message string) bool {
 	if f.text == "" {
 		return true
 	}
+	// What the masked event says of words without the mask, the event says too.
+	if !strings.ContainsAny(f.text, cmdmask.Masked) && !f.says(e, message) {
+		return false
+	}
+	m := masked(found{event: e, message: message})
+	return f.says(m.event, m.message)
+}
+
+func (f *filter) says(e *evtx.Event, message string) bool {
 	if message == "" {
 		message = messageOf(e)
 	}

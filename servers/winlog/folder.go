@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/regular"
 	"github.com/tenon-mcp/tenon/servers/winlog/evtx"
 )
 
@@ -102,14 +103,11 @@ func (f *folder) files(ctx context.Context, root *os.Root) (list []logFile, more
 
 // open opens a file for reading by package evtx.
 func open(root *os.Root, name string) (*os.File, *evtx.Reader, error) {
-	file, err := root.Open(name)
+	file, err := regular.Open(root, name)
 	if err != nil {
 		return nil, nil, err
 	}
 	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("no regular file")
-	}
 	if err != nil {
 		file.Close()
 		return nil, nil, err

@@ -81,7 +81,7 @@ func (s *server) query(ctx context.Context, in queryInput) (string, queryOutput,
 		out.Newest = res.newest.UTC().Format(timeLayout)
 	}
 	for _, e := range list {
-		out.Events = append(out.Events, dataOf(e, 300, 500))
+		out.Events = append(out.Events, dataOf(masked(e), 300, 500))
 	}
 	out.Notes = append(notes, s.notesOf(log, f, len(list), res)...)
 	return queryText(&out, f.level, said), out, nil

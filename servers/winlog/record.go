@@ -77,6 +77,7 @@ func (s *server) record(ctx context.Context, in recordInput) (string, recordOutp
 	}
 	share := recordChars / 2 / len(list) // for the XML
 	for _, f := range list {
+		f = masked(f)
 		out.Events = append(out.Events, wholeEvent{dataOf(f, 3000, 2000), raw(f.event.XML(), share)})
 	}
 	return recordText(&out), out, nil

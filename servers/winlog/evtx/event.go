@@ -93,6 +93,32 @@ func (e *Event) XML() string {
 	return b.String()
 }
 
+// Mapped returns a copy of the event that says what f makes of each text and value in
+// it; what all events have, its System, stays.
+func (e *Event) Mapped(f func(name, text string) string) *Event {
+	top := e.root
+	if top = top.child("Event"); top == nil {
+		return e
+	}
+	event := *top
+	event.Children = make([]*Node, len(top.Children))
+	for i, c := range top.Children {
+		if event.Children[i] = c; c.Name != "System" {
+			event.Children[i] = c.mapped("", f)
+		}
+	}
+	root := *e.root
+	root.Children = make([]*Node, len(e.root.Children))
+	for i, c := range e.root.Children {
+		if root.Children[i] = c; c == top {
+			root.Children[i] = &event
+		}
+	}
+	m := eventOf(&root)
+	m.RecordID = e.RecordID
+	return m
+}
+
 // eventOf reads the event below root.
 func eventOf(root *Node) *Event {
 	e := &Event{root: root}

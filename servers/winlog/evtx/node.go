@@ -76,6 +76,40 @@ func (n *Node) text() string {
 	return b.String()
 }
 
+// mapped returns a copy of n whose texts and values went through f. name is what those
+// of n are called.
+func (n *Node) mapped(name string, f func(name, text string) string) *Node {
+	c := *n
+	if n.Kind != Element {
+		c.Text = f(name, n.Text)
+		return &c
+	}
+	if own := n.attr("Name"); own != "" {
+		name = own
+	} else if n.Name != "Data" {
+		name = n.Name
+	}
+	c.Attrs = make([]Attr, len(n.Attrs))
+	for i, a := range n.Attrs {
+		c.Attrs[i] = Attr{a.Name, a.Value}
+		if a.Name != "Name" {
+			c.Attrs[i].Value = f(a.Name, a.Value)
+		}
+	}
+	if !n.hasElements() { // a text may be in several parts
+		if text := n.text(); text != "" && f(name, text) != text {
+			c.Children = []*Node{{Kind: Text, Text: f(name, text)}}
+			return &c
+		}
+		return &c
+	}
+	c.Children = make([]*Node, len(n.Children))
+	for i, child := range n.Children {
+		c.Children[i] = child.mapped(name, f)
+	}
+	return &c
+}
+
 // hasElements reports whether there is an element in n.
 func (n *Node) hasElements() bool {
 	for _, c := range n.Children {
