@@ -18,7 +18,7 @@ type Report struct {
 	Servers []tool.ServerStatus `json:"servers"`
 	// Probes say of the services that bundled servers are configured for whether they can
 	// be reached and take their keys; after connecting only.
-	Probes []Probe `json:"probes,omitempty"`
+	Probes []tool.Probe `json:"probes,omitempty"`
 	// Undeclared are the tools, as "server/tool", that nobody has declared
 	// metadata for: they count as neither read-only nor safe to run side by side.
 	Undeclared []string `json:"undeclared,omitempty"`
@@ -32,12 +32,6 @@ type Report struct {
 	Gaps []Gap `json:"gaps,omitempty"`
 }
 
-// A Probe is what one cheap request to a service of a bundled server has shown.
-type Probe struct {
-	Server string `json:"server"`
-	tool.Probe
-}
-
 // OK reports whether nothing is broken, no server has failed, and no probe is bad.
 func (r *Report) OK() bool {
 	for _, s := range r.Servers {
@@ -45,7 +39,7 @@ func (r *Report) OK() bool {
 			return false
 		}
 	}
-	return len(r.Broken) == 0 && !slices.ContainsFunc(r.Probes, func(p Probe) bool { return p.Bad() })
+	return len(r.Broken) == 0 && !slices.ContainsFunc(r.Probes, tool.Probe.Bad)
 }
 
 // Check looks at the configuration, and where connect is set starts or connects
@@ -71,8 +65,8 @@ func (g *Gateway) Check(ctx context.Context, connect bool) Report {
 	r.Broken, r.Warnings = slices.Clone(r.Broken), slices.Clone(r.Warnings)
 	for i, m := range p.members {
 		for _, found := range probes[i] {
-			found.Text = g.secrets.Text(found.Text)
-			r.Probes = append(r.Probes, Probe{m.name, found})
+			found.Server, found.Text = m.name, g.secrets.Text(found.Text)
+			r.Probes = append(r.Probes, found)
 		}
 	}
 	g.offering.Lock()

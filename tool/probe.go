@@ -16,6 +16,7 @@ const (
 // A Probe says of one service that a bundled server is configured for whether it can
 // be reached and takes the key. It never holds the key.
 type Probe struct {
+	Server  string     `json:"server"`
 	Service string     `json:"service"`
 	State   ProbeState `json:"state"`
 	Text    string     `json:"text,omitempty"` // what was found, or what to do

@@ -91,7 +91,7 @@ func printReport(a *app, r *tenon.Report) {
 			Servers    []tool.ServerStatus `json:"servers"`
 			Broken     []configProblem     `json:"broken,omitempty"`
 			Warnings   []configProblem     `json:"warnings,omitempty"`
-			Probes     []tenon.Probe       `json:"probes,omitempty"`
+			Probes     []tool.Probe        `json:"probes,omitempty"`
 			Undeclared []string            `json:"undeclared,omitempty"`
 			Drafts     []tenon.Draft       `json:"drafts,omitempty"`
 			Findings   []tenon.Finding     `json:"findings,omitempty"`
@@ -132,7 +132,7 @@ func printReport(a *app, r *tenon.Report) {
 }
 
 // printProbes shows what was found out about the services of one server.
-func printProbes(b *strings.Builder, server string, probes []tenon.Probe) {
+func printProbes(b *strings.Builder, server string, probes []tool.Probe) {
 	for _, p := range probes {
 		if p.Server != server {
 			continue
