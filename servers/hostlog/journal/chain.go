@@ -31,7 +31,11 @@ type array struct {
 func (f *File) Entries() *Chain {
 	c := &Chain{f: f}
 	broken := c.load(f.first, f.info.Entries)
-	if broken || f.first == 0 && f.info.Entries > 0 {
+	if f.first == 0 && f.info.Entries > 0 {
+		f.damaged("the list of entries is not there")
+		broken = true
+	}
+	if broken {
 		if found := f.scan(); len(found) > c.length {
 			c.arrays, c.listed, c.length = nil, found, len(found)
 		}
