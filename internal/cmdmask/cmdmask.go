@@ -78,6 +78,11 @@ var harmless = sync.OnceValue(func() map[string]bool {
 
 // Line returns the command line of a program as an answer may show it: masked, on one line, and of at most 1200 characters.
 func Line(program string, args []string) string {
+	return plain(strings.TrimSpace(strings.Join(Args(program, args), " ")), 1200)
+}
+
+// Args returns the arguments of a program masked, each for itself.
+func Args(program string, args []string) []string {
 	var c command
 	c.names(program)
 	out := make([]string, 0, len(args))
@@ -93,7 +98,7 @@ func Line(program string, args []string) string {
 		}
 		out = append(out, shown)
 	}
-	return plain(strings.TrimSpace(strings.Join(out, " ")), 1200)
+	return out
 }
 
 // Joined is Line of a command line whose arguments stand in one text, as ps and the

@@ -89,7 +89,7 @@ func (m *masker) assignment() {
 		return
 	}
 	v := value{s: s, column: column(s, begin), cookie: strings.HasSuffix(strings.ToLower(name), "cookie"), encoded: s[m.at] == '%'}
-	if end == m.at && begin > 0 && isQuote(s[begin-1]) { // a header in quotes
+	if s[m.at] == ':' && end == m.at && begin > 0 && isQuote(s[begin-1]) { // a header in quotes
 		v.quote = s[begin-1]
 	}
 	if from, to := v.find(after); from < to {

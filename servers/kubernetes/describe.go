@@ -275,10 +275,10 @@ func rest(p *answer.Page, r kube.Resource, o object) {
 		}
 		rest["spec"] = spec
 	}
-	p.Line("\n### Rest\n\n```yaml")
-	whole := yaml(rest, "", p.Row)
-	p.Line("```")
-	if !whole {
+	p.Line("\n### Rest\n")
+	body := answer.NewPage(describeChars)
+	whole := yaml(rest, "", body.Row)
+	if !fenced(p, "yaml", body.String()) || !whole {
 		p.Line("\nThe rest is left out; k8s_get with a path shows it.")
 	} else if o.at("spec", "template") != nil || r.Kind == "Pod" {
 		p.Line("\nk8s_get with a path shows the containers in full.")

@@ -229,9 +229,10 @@ func (s *server) get(ctx context.Context, c *kube.Client, in getInput) (string, 
 	}
 	out := getOutput{Kind: r.Kind, Name: in.Name, Namespace: ns}
 	p := answer.NewPage(getChars)
-	p.Line("## %s %s\n\n```yaml", r.Kind, strings.TrimPrefix(ns+"/"+in.Name, "/"))
-	out.Truncated = !write(p, v)
-	p.Line("```")
+	p.Line("## %s %s\n", r.Kind, strings.TrimPrefix(ns+"/"+in.Name, "/"))
+	body := answer.NewPage(getChars)
+	whole := write(body, v)
+	out.Truncated = !fenced(p, "yaml", body.String()) || !whole
 	if out.Truncated {
 		p.Line("\nThe rest is left out. Ask for a part with path, such as spec or status.conditions.")
 	}

@@ -113,11 +113,13 @@ func (s *server) logs(ctx context.Context, c *kube.Client, in logsInput) (string
 		if out.LeftOut > 0 {
 			head.Line("- %d older lines are left out; narrow them down with grep or since_minutes", out.LeftOut)
 		}
-		head.Line("\n```")
+		body := strings.Join(out.Lines, "\n")
+		fence := answer.Fence(body)
+		head.Line("\n%s", fence)
 		for _, l := range out.Lines {
 			head.Line("%s", l)
 		}
-		head.Line("```")
+		head.Line("%s", fence)
 	}
 	return head.String(), out, nil
 }
@@ -173,7 +175,7 @@ func lastLines(r io.Reader, grep string, n int) ([]string, int, error) {
 	matched := 0
 	for {
 		line, err := readLine(in)
-		if line != "" && strings.Contains(strings.ToLower(line), grep) {
+		if line != "" && holds(line, grep) {
 			matched++
 			kept = append(kept, line)
 			if len(kept) >= 2*n { // in halves, so that each line is moved once
@@ -188,6 +190,12 @@ func lastLines(r io.Reader, grep string, n int) ([]string, int, error) {
 			return kept, matched - len(kept), err
 		}
 	}
+}
+
+// holds reports whether a line is asked for. What is masked must not be guessed by
+// asking for it, so the text is looked for in what is shown.
+func holds(line, grep string) bool {
+	return grep == "" || strings.Contains(strings.ToLower(told(line, lineLength)), grep)
 }
 
 // readLine returns a line without its end, of which it keeps the first part where it is long.

@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
-	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/cmdmask"
+	"github.com/tenon-mcp/tenon/internal/jsonsize"
 )
 
 const masked = cmdmask.Masked
@@ -20,7 +23,7 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // An object is one of the cluster, as it is.
 type object map[string]any
 
-// safe returns an object without what must not be seen: the data of a Secret, the
+// safe returns an object without what must not be seen: the data of Secrets, the
 // values of environment variables, and what looks like a secret anywhere else. The
 // bookkeeping of the server goes too: nobody asks for it, and it is long.
 func safe(o object) object {
@@ -28,18 +31,24 @@ func safe(o object) object {
 	if !ok {
 		return object{}
 	}
-	if strings.EqualFold(text(out["kind"]), "Secret") {
-		for _, k := range []string{"data", "stringData"} {
-			if data, ok := o[k].(map[string]any); ok {
-				out[k] = sizes(data)
-			}
-		}
-	}
 	return out
 }
 
+// secretData are the members of a Secret that hold what is secret.
+var secretData = []string{"data", "stringData", "binaryData"}
+
+// isSecret reports whether an object is a Secret, also within another one, such as a
+// manifest that is applied elsewhere.
+func isSecret(m map[string]any) bool {
+	return strings.EqualFold(strings.TrimSpace(text(m["kind"])), "Secret")
+}
+
 // sizes returns how long the values are in place of them.
-func sizes(data map[string]any) map[string]any {
+func sizes(v any) any {
+	data, ok := v.(map[string]any)
+	if !ok {
+		return masked
+	}
 	out := make(map[string]any, len(data))
 	for k, v := range data {
 		out[k] = fmt.Sprintf("%s (%d characters as it is kept)", masked, len(text(v)))
@@ -47,52 +56,257 @@ func sizes(data map[string]any) map[string]any {
 	return out
 }
 
+// deepest is how deep an object is looked through.
+const deepest = 60
+
 // hide returns a value without secrets; key is the name under which it stands, and
 // depth how deep.
 func hide(v any, key string, depth int) any {
-	if depth > 60 {
+	if depth > deepest {
 		return "…"
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		return hideMap(v, key, depth)
 	case []any:
+		if isCommand(key) {
+			return hideArgs("", v, depth)
+		}
 		out := make([]any, 0, len(v))
-		for i, e := range v {
-			if (key == "command" || key == "args") && i > 0 {
-				if before := text(v[i-1]); strings.HasPrefix(before, "-") && cmdmask.Secret(strings.TrimLeft(before, "-")) {
-					e = masked
-				}
+		for _, e := range v {
+			if hidden(key, e) {
+				e = masked
 			}
 			out = append(out, hide(e, key, depth+1))
 		}
 		return out
 	case string:
-		if len(v) > longText {
-			return cmdmask.Text(v[:longText]) + fmt.Sprintf("… (%d bytes more)", len(v)-longText)
-		}
-		return cmdmask.Text(v)
+		return hideText(v, depth)
 	}
 	return v
 }
 
-// longText is how much of a text is kept: masking a megabyte takes seconds, and
-// nobody is shown that much.
-const longText = 8 << 10
+// hideText returns a text without secrets. One in JSON, such as the copy of an object
+// that a tool keeps in an annotation, is looked through as the object would be.
+func hideText(s string, depth int) string {
+	if t := strings.TrimSpace(s); t != "" && (t[0] == '{' || t[0] == '[') && len(t) <= longJSON && !jsonsize.Over([]byte(t), 10_000) {
+		d := json.NewDecoder(strings.NewReader(t))
+		d.UseNumber()
+		var v any
+		if d.Decode(&v) == nil && !d.More() {
+			if clean := hide(v, "", depth+1); !reflect.DeepEqual(clean, v) {
+				return asJSON(clean)
+			}
+		}
+	}
+	s = withoutManifests(s)
+	if len(s) > longText {
+		return cmdmask.Text(s[:longText]) + fmt.Sprintf("… (%d bytes more)", len(s)-longText)
+	}
+	return cmdmask.Text(s)
+}
+
+func asJSON(v any) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil {
+		return masked
+	}
+	s := strings.TrimSpace(b.String())
+	if len(s) > longText {
+		return s[:longText] + fmt.Sprintf("… (%d bytes more)", len(s)-longText)
+	}
+	return s
+}
+
+const (
+	// longText is how much of a text is kept: nobody is shown more.
+	longText = 8 << 10
+	longJSON = 1 << 20
+)
+
+// manifest matches the line by which a text in YAML says that it is a Secret.
+var manifest = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?im)^[ \t-]*kind:[ \t]*["']?secret["']?[ \t]*\r?$`) })
+
+// withoutManifests returns a text without the data of Secrets in YAML that it holds.
+func withoutManifests(s string) string {
+	if !strings.Contains(s, "ecret") || !manifest().MatchString(s) {
+		return s
+	}
+	var b strings.Builder
+	below := -1 // how far the data that is left out stands in, or more
+	for line := range strings.Lines(s) {
+		trimmed := strings.TrimLeft(line, " \t-")
+		in := len(line) - len(trimmed)
+		name, rest, _ := strings.Cut(strings.TrimSpace(trimmed), ":")
+		switch {
+		case strings.TrimSpace(trimmed) == "", below >= 0 && in > below:
+			continue
+		case slices.Contains(secretData, strings.Trim(name, `"'`)):
+			below = in
+			b.WriteString(line[:in] + name + ": " + masked + "\n")
+			if strings.HasPrefix(strings.TrimSpace(rest), "{") && !strings.Contains(rest, "}") { // over several lines
+				return b.String() + masked
+			}
+		default:
+			below = -1
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
 
 func hideMap(m map[string]any, key string, depth int) map[string]any {
 	out := make(map[string]any, len(m))
+	named := text(m["name"])
+	if named == "" {
+		named = text(m["key"])
+	}
+	variables := isEnv(key)
+	secret := isSecret(m)
 	for k, v := range m {
-		s, isText := v.(string)
 		switch {
 		case k == "managedFields" && key == "metadata", k == lastApplied:
 			continue
-		case k == "value" && key == "env" && s != "":
+		case secret && slices.Contains(secretData, k):
+			out[k] = sizes(v)
+		case k == "items" && strings.EqualFold(text(m["kind"]), "SecretList"):
+			out[k] = hide(asSecrets(v), k, depth+1)
+		case secret && k == "metadata":
+			out[k] = hide(withoutCopies(v), k, depth+1)
+		case isValue(k) && v != "" && isScalar(v) && (variables || cmdmask.Secret(named) || cmdmask.Secret(key) && !reference(key)):
 			out[k] = masked
-		case isText && s != "" && cmdmask.Secret(k) && !reference(k):
+		case variables && named == "" && isScalar(v) && v != "": // env: {NAME: value}
+			out[k] = masked
+		case hidden(k, v):
 			out[k] = masked
 		default:
-			out[k] = hide(v, k, depth+1)
+			if list, ok := v.([]any); ok && k == "args" {
+				out[k] = hideArgs(programOf(m), list, depth+1)
+			} else {
+				out[k] = hide(v, k, depth+1)
+			}
+		}
+	}
+	return out
+}
+
+// asSecrets says of each object in a list that it is a Secret, as the list does.
+func asSecrets(v any) any {
+	list, ok := v.([]any)
+	if !ok {
+		return masked
+	}
+	out := make([]any, 0, len(list))
+	for _, e := range list {
+		if m, ok := e.(map[string]any); ok {
+			m = maps.Clone(m)
+			m["kind"] = "Secret"
+			e = m
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// withoutCopies returns the metadata of a Secret without annotations that may be
+// copies of it.
+func withoutCopies(v any) any {
+	meta, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	notes, ok := meta["annotations"].(map[string]any)
+	if !ok {
+		return v
+	}
+	meta, notes = maps.Clone(meta), maps.Clone(notes)
+	for k, v := range notes {
+		if s := text(v); len(s) > 200 || strings.ContainsAny(s, "{[\n") {
+			notes[k] = fmt.Sprintf("%s (%d characters)", masked, len(s))
+		}
+	}
+	meta["annotations"] = notes
+	return meta
+}
+
+// isEnv reports whether environment variables stand under a key, such as env or extraEnv.
+func isEnv(key string) bool {
+	key = strings.ToLower(key)
+	for _, end := range []string{"env", "envs", "envvars", "environment", "environmentvariables"} {
+		if strings.HasSuffix(key, end) {
+			return true
+		}
+	}
+	return false
+}
+
+func isValue(key string) bool {
+	switch strings.ToLower(key) {
+	case "value", "defaultvalue", "default", "plain", "content", "literal":
+		return true
+	}
+	return false
+}
+
+func isScalar(v any) bool {
+	switch v.(type) {
+	case string, json.Number, bool:
+		return true
+	}
+	return false
+}
+
+// hidden reports whether a value under a key, or one of a list there, is a secret.
+func hidden(key string, v any) bool {
+	if !cmdmask.Secret(key) || reference(key) {
+		return false
+	}
+	switch v := v.(type) {
+	case string:
+		return v != ""
+	case json.Number:
+		return true
+	case bool: // of many keys it says whether there is a secret
+		lower := strings.ToLower(key)
+		return !strings.HasPrefix(lower, "automount") && (strings.Contains(lower, "pass") || strings.Contains(lower, "secret") || strings.Contains(lower, "token"))
+	}
+	return false
+}
+
+func isCommand(key string) bool {
+	switch key {
+	case "command", "args", "cmd", "entrypoint":
+		return true
+	}
+	return false
+}
+
+// programOf returns the program whose arguments stand beside it.
+func programOf(m map[string]any) string {
+	if list, ok := m["command"].([]any); ok && len(list) > 0 {
+		return text(list[0])
+	}
+	return ""
+}
+
+// hideArgs masks the arguments of a program.
+func hideArgs(program string, list []any, depth int) any {
+	args := make([]string, 0, len(list))
+	for _, e := range list {
+		s, ok := e.(string)
+		if ok && len(s) > longText {
+			s = s[:longText] + "…"
+		}
+		args = append(args, s)
+	}
+	out := make([]any, 0, len(list))
+	for i, a := range cmdmask.Args(program, args) {
+		if _, ok := list[i].(string); ok {
+			out = append(out, a)
+		} else {
+			out = append(out, hide(list[i], "", depth+1))
 		}
 	}
 	return out
@@ -132,75 +346,4 @@ func (o object) at(keys ...string) any {
 		v = m[k]
 	}
 	return v
-}
-
-// yaml writes a value as YAML for reading, a line at a time, until write says no.
-func yaml(v any, indent string, write func(string) bool) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			if !pair(indent+answer.Line(k, 200)+":", v[k], indent+"  ", write) {
-				return false
-			}
-		}
-	case []any:
-		for _, e := range v {
-			if !item(e, indent, write) {
-				return false
-			}
-		}
-	default:
-		return write(indent + scalar(v))
-	}
-	return true
-}
-
-// item writes one of a list, whose first line begins with a dash.
-func item(v any, indent string, write func(string) bool) bool {
-	m, ok := v.(map[string]any)
-	if !ok || len(m) == 0 {
-		return pair(indent+"-", v, indent+"  ", write)
-	}
-	first := true
-	return yaml(m, indent+"  ", func(line string) bool {
-		if first {
-			line, first = indent+"- "+strings.TrimPrefix(line, indent+"  "), false
-		}
-		return write(line)
-	})
-}
-
-func pair(head string, v any, indent string, write func(string) bool) bool {
-	switch c := v.(type) {
-	case map[string]any:
-		if len(c) == 0 {
-			return write(head + " {}")
-		}
-		return write(head) && yaml(v, indent, write)
-	case []any:
-		if len(c) == 0 {
-			return write(head + " []")
-		}
-		return write(head) && yaml(v, indent, write)
-	}
-	return write(head + " " + scalar(v))
-}
-
-func scalar(v any) string {
-	if s, ok := v.(string); ok {
-		s = answer.Line(s, 500)
-		if s == "" || strings.ContainsAny(s[:1], "&*!|>%@`{[\"'#-?,: ") || strings.Contains(s, ": ") || strings.HasSuffix(s, ":") ||
-			strings.Contains(s, " #") || strings.HasSuffix(s, " ") || slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "~"}, strings.ToLower(s)) || strings.Trim(s, "0123456789.eE+-_") == "" {
-			b, err := json.Marshal(s)
-			if err == nil {
-				return string(b)
-			}
-		}
-		return s
-	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return ""
-	}
-	return string(b)
 }
