@@ -204,3 +204,33 @@ func TestProbeEngine(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 }
+
+// TestProbeWithoutList is an endpoint of one's own that has no list of models: that the
+// key works is not seen, which is no finding.
+func TestProbeWithoutList(t *testing.T) {
+	at := doubles.Start(t, http.NotFoundHandler())
+	p := probed{server: "audio", service: "the speech endpoint", env: map[string]string{"WHISPER_BASE_URL": "AT"}}
+	if got, all := p.ask(t, at, doubles.Key); got.State != tool.ProbeUnknown || got.Bad() {
+		t.Errorf("%+v", all)
+	}
+}
+
+// TestProbeNobody is a cluster that takes the caller for nobody, and one that knows the
+// caller and forbids what is asked for.
+func TestProbeNobody(t *testing.T) {
+	for user, want := range map[string]tool.ProbeState{"system:anonymous": tool.ProbeWrongKey, "ada": tool.ProbeOK} {
+		at := doubles.Start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			if r.URL.Path == "/version" {
+				_, _ = w.Write([]byte(`{"gitVersion":"v1.33.0"}`))
+				return
+			}
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = w.Write([]byte(`{"kind":"Status","reason":"Forbidden","message":"User \"` + user + `\" cannot get path \"/api\""}`))
+		}))
+		p := probed{server: "kubernetes", service: "Kubernetes", options: map[string]any{"kubeconfig": "FILE"}}
+		if got, all := p.ask(t, at, doubles.Key); got.State != want {
+			t.Errorf("%s: %+v", user, all)
+		}
+	}
+}

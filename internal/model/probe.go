@@ -17,10 +17,10 @@ func (c *Client) Probe() probe.Ask {
 	return probe.Ask{Service: c.Provider(), Key: c.KeyName, Do: func(ctx context.Context) (string, error) {
 		r, err := c.list()
 		if err != nil {
-			return "", &probe.Fault{State: tool.ProbeFailing, Text: err.Error()}
+			return "", &probe.FaultError{State: tool.ProbeFailing, Text: err.Error()}
 		}
-		none := &probe.Fault{State: tool.ProbeUnknown, Text: "it answers, and has no list of models to try the key on: look at the base URL where its tools fail"}
-		return probe.HTTP(c.HTTP, r, map[int]*probe.Fault{
+		none := &probe.FaultError{State: tool.ProbeUnknown, Text: "it answers, and has no list of models to try the key on: look at the base URL where its tools fail"}
+		return probe.HTTP(c.HTTP, r, map[int]*probe.FaultError{
 			http.StatusNotFound: none, http.StatusMethodNotAllowed: none, http.StatusNotImplemented: none,
 		})(ctx)
 	}}

@@ -28,18 +28,18 @@ type Ask struct {
 	Key     string // the setting that holds its key, for what is said
 	Missing string // what would set it up: it is not asked then
 	// Do asks the service, and returns what a person may want to know of it. An error
-	// that is no [Fault] is that of a service that cannot be reached.
+	// that is no [FaultError] is that of a service that cannot be reached.
 	Do func(ctx context.Context) (string, error)
 }
 
-// A Fault is an answer that shows more than that nobody answers.
-type Fault struct {
+// A FaultError is an answer that shows more than that nobody answers.
+type FaultError struct {
 	State tool.ProbeState
 	Text  string
 }
 
 // Error returns the text.
-func (f *Fault) Error() string { return f.Text }
+func (f *FaultError) Error() string { return f.Text }
 
 // All asks all services side by side, each for at most [Limit], in their order.
 func All(ctx context.Context, asks ...Ask) []tool.Probe { return within(ctx, Limit, asks) }
@@ -63,7 +63,7 @@ func (a Ask) probe(ctx context.Context, limit time.Duration) tool.Probe {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	text, err := a.Do(ctx)
-	fault, told := errors.AsType[*Fault](err)
+	fault, told := errors.AsType[*FaultError](err)
 	switch {
 	case err == nil:
 		p.Text = egress.Plain(text, 200)
@@ -84,7 +84,7 @@ const maxBody = 8 << 20
 
 // HTTP returns what makes a request and judges it by its status. Also holds what further
 // statuses mean there; nil is that the key was taken.
-func HTTP(c *egress.Client, r egress.Request, also map[int]*Fault) func(context.Context) (string, error) {
+func HTTP(c *egress.Client, r egress.Request, also map[int]*FaultError) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		defer c.Close()
 		r.MaxBody = maxBody
@@ -101,7 +101,7 @@ func HTTP(c *egress.Client, r egress.Request, also map[int]*Fault) func(context.
 		case !resp.OK():
 			return "", Status(resp.Status, resp.Body)
 		case bytes.HasPrefix(bytes.TrimSpace(resp.Body), []byte("<")):
-			return "", &Fault{tool.ProbeFailing, "it answers with a page for people: look at the base URL"}
+			return "", &FaultError{tool.ProbeFailing, "it answers with a page for people: look at the base URL"}
 		}
 		return "", nil
 	}
@@ -113,13 +113,13 @@ func Status(status int, body []byte) error {
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden,
 		status == http.StatusBadRequest && bytes.Contains(body, []byte("API key not valid")): // as Google has it
-		return &Fault{tool.ProbeWrongKey, "it does not take the key, or wants one (" + said + ")"}
+		return &FaultError{tool.ProbeWrongKey, "it does not take the key, or wants one (" + said + ")"}
 	case status == http.StatusPaymentRequired, status == 432, status == 433:
-		return &Fault{tool.ProbeFailing, "it takes the key, whose account has nothing left to spend (" + said + ")"}
+		return &FaultError{tool.ProbeFailing, "it takes the key, whose account has nothing left to spend (" + said + ")"}
 	case status == http.StatusTooManyRequests:
-		return &Fault{tool.ProbeFailing, "it was asked too often (" + said + "): try again in a minute"}
+		return &FaultError{tool.ProbeFailing, "it was asked too often (" + said + "): try again in a minute"}
 	case status >= 500:
-		return &Fault{tool.ProbeFailing, "it is out of order (" + said + ")"}
+		return &FaultError{tool.ProbeFailing, "it is out of order (" + said + ")"}
 	}
-	return &Fault{tool.ProbeFailing, "it does not know what was asked for (" + said + "): look at the base URL"}
+	return &FaultError{tool.ProbeFailing, "it does not know what was asked for (" + said + "): look at the base URL"}
 }

@@ -22,15 +22,23 @@ func TestHTTP(t *testing.T) {
 		body   string
 		want   tool.ProbeState
 	}{
-		{200, "{}", tool.ProbeOK}, {422, "", tool.ProbeOK}, {401, secret, tool.ProbeWrongKey}, {403, secret, tool.ProbeWrongKey},
-		{400, "API key not valid " + secret, tool.ProbeWrongKey}, {400, secret, tool.ProbeFailing}, {402, secret, tool.ProbeFailing},
-		{429, secret, tool.ProbeFailing}, {503, secret, tool.ProbeFailing}, {404, secret, tool.ProbeFailing}, {200, " <html>" + secret, tool.ProbeFailing},
+		{200, "{}", tool.ProbeOK},
+		{422, "", tool.ProbeOK},
+		{401, secret, tool.ProbeWrongKey},
+		{403, secret, tool.ProbeWrongKey},
+		{400, "API key not valid " + secret, tool.ProbeWrongKey},
+		{400, secret, tool.ProbeFailing},
+		{402, secret, tool.ProbeFailing},
+		{404, secret, tool.ProbeFailing},
+		{429, secret, tool.ProbeFailing},
+		{503, secret, tool.ProbeFailing},
+		{200, " <html>" + secret, tool.ProbeFailing},
 	} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(c.status)
 			_, _ = w.Write([]byte(c.body))
 		}))
-		p := All(t.Context(), Ask{Service: "it", Key: "IT_KEY", Do: HTTP(client(t, srv.URL), egress.Request{URL: srv.URL}, map[int]*Fault{422: nil})})[0]
+		p := All(t.Context(), Ask{Service: "it", Key: "IT_KEY", Do: HTTP(client(t, srv.URL), egress.Request{URL: srv.URL}, map[int]*FaultError{422: nil})})[0]
 		srv.Close()
 		if p.State != c.want || strings.Contains(p.Text, secret) || p.Bad() != (c.want != tool.ProbeOK) {
 			t.Errorf("%d %q: %+v", c.status, c.body, p)

@@ -45,7 +45,7 @@ func (c *Chain) Probes() []probe.Ask {
 		}
 		s.request.URL = base + s.request.URL
 		// Who cannot read the page has taken the key.
-		asks = append(asks, probe.Ask{Service: s.name, Key: s.key, Do: probe.HTTP(client, s.request, map[int]*probe.Fault{http.StatusUnprocessableEntity: nil})})
+		asks = append(asks, probe.Ask{Service: s.name, Key: s.key, Do: probe.HTTP(client, s.request, map[int]*probe.FaultError{http.StatusUnprocessableEntity: nil})})
 	}
 	return asks
 }

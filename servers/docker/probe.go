@@ -34,7 +34,7 @@ func Probe(ctx context.Context, o Options, getenv func(string) string) []tool.Pr
 		}
 		err = e.failed(ctx, err)
 		if ctx.Err() == nil && !errors.Is(err, dockerhost.ErrUnreachable) {
-			err = &probe.Fault{State: tool.ProbeFailing, Text: err.Error()}
+			err = &probe.FaultError{State: tool.ProbeFailing, Text: err.Error()}
 		}
 		return "", err
 	}})

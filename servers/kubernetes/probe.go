@@ -22,7 +22,7 @@ func Probe(ctx context.Context, o Options, getenv func(string) string) []tool.Pr
 	}
 	ask.Do = func(ctx context.Context) (string, error) {
 		if err != nil {
-			return "", &probe.Fault{State: tool.ProbeFailing, Text: "the cluster cannot be used: " + told(err.Error(), 300)}
+			return "", &probe.FaultError{State: tool.ProbeFailing, Text: "the cluster cannot be used: " + told(err.Error(), 300)}
 		}
 		var v struct{ GitVersion string }
 		if err := c.Get(ctx, "/version", nil, &v); err != nil {

@@ -29,8 +29,10 @@ func Probe(ctx context.Context, o Options, getenv func(string) string) []tool.Pr
 			code, body, err = s.client.fetch(ctx, "/api/v1/query", url.Values{"query": {"vector(1)"}})
 		}
 		var answer struct {
-			Status string
-			Data   struct{ Version string }
+			Status string `json:"status"`
+			Data   struct {
+				Version string `json:"version"`
+			} `json:"data"`
 		}
 		switch {
 		case err != nil:
@@ -38,7 +40,7 @@ func Probe(ctx context.Context, o Options, getenv func(string) string) []tool.Pr
 		case code/100 != 2:
 			return "", probe.Status(code, body)
 		case json.Unmarshal(body, &answer) != nil || answer.Status != "success":
-			return "", &probe.Fault{State: tool.ProbeFailing, Text: "it does not answer as Prometheus does: look at the option url"}
+			return "", &probe.FaultError{State: tool.ProbeFailing, Text: "it does not answer as Prometheus does: look at the option url"}
 		case answer.Data.Version != "":
 			return "version " + answer.Data.Version, nil
 		}

@@ -59,8 +59,8 @@ func trySogou(c *wsa.Client) func(context.Context) (string, error) {
 		case !ok:
 			return "", err
 		case strings.HasPrefix(refused.Code, "AuthFailure"), refused.Code == "UnauthorizedOperation":
-			return "", &probe.Fault{State: tool.ProbeWrongKey, Text: "it does not take the key (" + refused.Code + ")"}
+			return "", &probe.FaultError{State: tool.ProbeWrongKey, Text: "it does not take the key (" + refused.Code + ")"}
 		}
-		return "", &probe.Fault{State: tool.ProbeFailing, Text: "it refuses to search (" + refused.Code + ")"}
+		return "", &probe.FaultError{State: tool.ProbeFailing, Text: "it refuses to search (" + refused.Code + ")"}
 	}
 }

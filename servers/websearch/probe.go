@@ -36,7 +36,7 @@ var keys = map[string]string{provider.Brave: "BRAVE_API_KEY", provider.Tavily: "
 // try makes one search.
 func (s *server) try(ctx context.Context, p *provider.Provider) error {
 	if err := s.search.window.Take(ctx, 1); err != nil {
-		return &probe.Fault{State: tool.ProbeUnknown, Text: egress.Plain(err.Error(), 200)}
+		return &probe.FaultError{State: tool.ProbeUnknown, Text: egress.Plain(err.Error(), 200)}
 	}
 	_, err := p.Search(ctx, provider.Query{Text: "wikipedia", Limit: 1})
 	e, ok := errors.AsType[*provider.Error](err)
@@ -44,9 +44,9 @@ func (s *server) try(ctx context.Context, p *provider.Provider) error {
 	case !ok:
 		return err
 	case e.Kind == provider.Login:
-		return &probe.Fault{State: tool.ProbeWrongKey, Text: e.Text}
+		return &probe.FaultError{State: tool.ProbeWrongKey, Text: e.Text}
 	case e.Kind == provider.Down:
 		return errors.New(e.Text)
 	}
-	return &probe.Fault{State: tool.ProbeFailing, Text: e.Text}
+	return &probe.FaultError{State: tool.ProbeFailing, Text: e.Text}
 }
