@@ -31,7 +31,7 @@ func header(entries uint64) string {
 
 // TestHoles ends soon at files that say that they are huge.
 func TestHoles(t *testing.T) {
-	for _, size := range []int64{1 << 30, 2 << 40} {
+	for _, size := range []int64{2 << 40} {
 		dir := t.TempDir()
 		holed(t, dir, "sparse.log", strings.Repeat("2026-03-01T11:59:00Z h app: begin\n", 3000), size)
 		holed(t, dir, "x.journal", header(5), size)

@@ -233,8 +233,12 @@ func (f *File) scan() []uint64 {
 		}
 		size := binary.LittleEndian.Uint64(b[8:])
 		if b[0] == 0 || b[0] > 7 || [6]byte(b[2:8]) != [6]byte{} || size < objectSize || size > f.size-at {
-			at += 8
-			gap += 8
+			n := uint64(8)
+			if b == [objectSize]byte{} {
+				n = f.pages.zeros(at)
+			}
+			at += n
+			gap += int(n)
 			continue
 		}
 		if b[0] == typeEntry && size >= entrySize+f.shape.ref {

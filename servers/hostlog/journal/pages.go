@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -66,6 +67,17 @@ func (p *pages) page(number uint64) (*page, error) {
 	pg.b, pg.used = pg.b[:n], p.used
 	p.held[number] = pg
 	return pg, nil
+}
+
+// zeros returns how many bytes of zero there are from an offset on, in words of eight
+// and up to the end of the page; at least one word.
+func (p *pages) zeros(at uint64) uint64 {
+	pg, err := p.page(at / pageSize)
+	if err != nil {
+		return 8
+	}
+	rest := pg.b[min(at%pageSize, uint64(len(pg.b))):]
+	return max(8, uint64(len(rest)-len(bytes.TrimLeft(rest, "\x00")))&^7)
 }
 
 // place returns a page to read into: a new one, or the one that was used longest ago.
