@@ -45,10 +45,11 @@ type pattern struct {
 var patterns = []pattern{
 	// what is known by its own form
 	{
-		words: []string{"sk-", "sk_", "gh", "glpat-", "xox", "akia", "asia", "aiza", "hf_", "npm_", "pypi-", "dop_v1_", "hvs.", "eyj", "-----begin", "hooks.slack.com/", "/api/webhooks/", "webhook.office.com/", "/bot"},
+		words: []string{"sk-", "sk_", "gh", "glpat-", "xox", "akia", "asia", "aiza", "hf_", "npm_", "pypi-", "dop_v1_", "hvs.", "eyj", "-----begin", "hooks.slack.com/", "/api/webhooks/", "webhook.office.com/", "/bot", "$apr1$", "$2", "$5$", "$6$", "$y$", "$argon2"},
 		expr: lazily(`\b(?:sk-[A-Za-z0-9_-]{16,}|sk_(?:live|test)_[A-Za-z0-9]{10,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|` +
 			`glpat-[A-Za-z0-9_-]{16,}|xox[a-z]-[A-Za-z0-9-]{10,}|AKIA[A-Z0-9]{12,}|ASIA[A-Z0-9]{12,}|AIza[A-Za-z0-9_-]{30,}|hf_[A-Za-z0-9]{20,}|` +
 			`npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{30,}|dop_v1_[a-f0-9]{30,}|hvs\.[A-Za-z0-9_-]{20,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?)|` +
+			`\$\$?(?:apr1|2[abxy]|[56y]|argon2[a-z]*)\$[^\s"',:]{8,}|` +
 			`-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[^-]*-----END [A-Z ]*PRIVATE KEY-----|.*)|` +
 			`(\b(?:hooks\.slack\.com/[a-z]+/|discord(?:app)?\.com/api/webhooks/|[a-z0-9.-]*webhook\.office\.com/|api\.telegram\.org/bot))[^\s"'<>]+`),
 		keep: "${1}" + Masked,

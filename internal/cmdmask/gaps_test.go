@@ -79,6 +79,8 @@ func TestCommandLinesOfPrograms(t *testing.T) {
 		{"lftp", "-u", "me,hush", "h"},
 		{"http", "-a", "me:hush", "h"},
 		{"zip", "-Phush", "a.zip", "b"},
+		{"CMD-SHELL", "cd /x; mysqladmin -phush ping || curl --user=me:hush http://x"},
+		{"x", "me:$apr1$abcdefgh$hush,you:$2y$05$hushhushhush"},
 		{"docker", "run", "x", `["redis-server","--requirepass","hush"]`},
 	} {
 		if got := cmdmask.Line("comm", args); strings.Contains(got, "hush") || !strings.Contains(got, cmdmask.Masked) {

@@ -117,7 +117,7 @@ func TestSecretsInLines(t *testing.T) {
 				["2","sh -c curl -H 'Authorization: Bearer hush07' http://h/"],["3","sh -c mysql -uroot -phush08 db"]]}`))
 		},
 		"/logs": func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write(frame(1, stamped(1, "the passwd is hush09")+stamped(2, "密码：hush10 postgres://u:hush11@h")))
+			_, _ = w.Write(frame(1, stamped(1, "the passwd is hush09")+stamped(2, "密码：hush10 postgres://u:hush11@h")+stamped(3, "\x1b[36mpassword\x1b[0m=hush12 {\"m\":\"\\u001b[36mtoken\\u001b[0m=hush13\"}")))
 		},
 	})
 	cs := client(t, o, nil)
@@ -127,7 +127,7 @@ func TestSecretsInLines(t *testing.T) {
 			t.Errorf("%s: %s\n%s", tool, text, data)
 		}
 	}
-	wants(t, call(t, cs, "docker_logs", args{"name": "web", "grep": "hush09"}, nil), "none of the last 2 lines matches")
+	wants(t, call(t, cs, "docker_logs", args{"name": "web", "grep": "hush09"}, nil), "none of the last 3 lines matches")
 }
 
 // TestNewestOfLongLogs holds that both parts of an answer keep the newest lines and to

@@ -30,7 +30,7 @@ const (
 	maxRedirects = 3
 
 	// What all lists of one answer may hold: each element needs much more memory than bytes.
-	maxElements = 100_000
+	maxElements = 200_000
 	maxNumbers  = 3_000_000
 )
 

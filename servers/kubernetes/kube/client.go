@@ -22,7 +22,7 @@ const (
 	maxBody = 16 << 20 // bytes of one answer
 	// maxElements are the elements of all lists of one answer, which need much more
 	// memory than bytes.
-	maxElements = 100_000
+	maxElements = 400_000
 	masked      = "•••"
 	// Table asks for the columns that the server would print, in place of objects.
 	Table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
