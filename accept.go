@@ -151,7 +151,7 @@ func (k maker) compare(m *member, err error, accepted *definitions.Server, scann
 	now := definitions.Server{
 		Name: m.name, Source: k.source(m), Instructions: k.trust.hide(m.about().Instructions), Tools: definitions.Definitions(raw, k.trust.clean),
 	}
-	if k.trust.scan != config.ScanOff {
+	if k.trust.scan != config.ScanOff && m.entry.Bundled == "" { // those of this program hide nothing
 		out.Findings = scanner.Instructions(m.name, now.Instructions)
 		for _, r := range raw {
 			out.Findings = append(out.Findings, scanner.Tool(m.name, r, k.trust.clean)...)
@@ -284,7 +284,7 @@ func (d Definitions) Findings() []Finding {
 	scanner := definitions.NewScanner(k.names())
 	var out []Finding
 	for _, m := range p.members {
-		if m.entry == nil {
+		if m.entry == nil || m.entry.Bundled != "" {
 			continue
 		}
 		out = append(out, scanner.Instructions(m.name, p.trust.hide(m.about().Instructions))...)

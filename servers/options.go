@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -100,11 +101,12 @@ func jsonType(t reflect.Type) string {
 	}
 }
 
-// placePaths makes the relative paths among options start from dir. An option that
-// holds paths says so by its tag path:"yes".
+// placePaths makes the relative paths among options absolute: they start from dir, or
+// from the working folder where that is empty. An option that holds paths says so by
+// its tag path:"yes".
 func placePaths(o any, dir string) {
 	if dir == "" {
-		return
+		dir, _ = os.Getwd() // without one they stay as they are
 	}
 	under := func(p string) string {
 		if p == "" || p == "-" || filepath.IsAbs(p) {

@@ -364,6 +364,23 @@ func TestAdd(t *testing.T) {
 	}
 }
 
+// TestFolderInAFolder: a document is found once.
+func TestFolderInAFolder(t *testing.T) {
+	dir := t.TempDir()
+	inner := filepath.Join(dir, "notes")
+	if err := os.Mkdir(inner, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, knowledge.Options{Roots: []string{dir}, Writable: inner}, nil)
+	if text, failed := b.call("kb_add_document", map[string]any{"name": "x", "content": "# X\n\nfrotz\n"}); failed || !strings.Contains(text, "Added notes/x.md") {
+		t.Fatal(text)
+	}
+	text := b.eventually("search_knowledge_base", map[string]any{"query": "frotz"}, "## Source 1 | notes/x.md")
+	if strings.Contains(text, "Source 2") {
+		t.Errorf("found twice:\n%s", text)
+	}
+}
+
 // TestRestart: an index that is there is used, and a folder that cannot be read for a
 // while loses nothing.
 func TestRestart(t *testing.T) {

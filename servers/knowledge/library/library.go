@@ -102,6 +102,7 @@ func New(o Options) (*Library, error) {
 			l.roots = append(l.roots, root{dir: abs})
 		}
 	}
+	l.roots = outermost(l.roots)
 	l.name()
 	for _, pattern := range o.Exclude {
 		if _, err := filepath.Match(pattern, "x"); err != nil {
@@ -110,6 +111,17 @@ func New(o Options) (*Library, error) {
 	}
 	l.path = l.indexPath()
 	return l, nil
+}
+
+// outermost returns the folders that lie in no other one: their documents are found by
+// that.
+func outermost(roots []root) []root {
+	return slices.DeleteFunc(slices.Clone(roots), func(r root) bool {
+		return slices.ContainsFunc(roots, func(o root) bool {
+			rel, err := filepath.Rel(o.dir, r.dir)
+			return err == nil && rel != "." && filepath.IsLocal(rel)
+		})
+	})
 }
 
 // name gives each of several roots a name of its own.
