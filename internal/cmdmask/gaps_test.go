@@ -145,7 +145,7 @@ func TestTextOfFiles(t *testing.T) {
 func TestHarmlessText(t *testing.T) {
 	for _, text := range []string{
 		"secret:\n  secretName: x\n  optional: true\n", "tokenExpirationSeconds: 3600", "imagePullSecrets:\n- name: x\n", "usage: x --port <port> [y]",
-		"password_file: /x", "PasswordAuthentication: no", `{"secret":{"name":"x"}}`, "Failed password for root from 192.0.2.1", "password incorrect", "GET /a?b=c HTTP/1.1",
+		"password_file: /x", "PasswordAuthentication: no", `{"secret":{"name":"x"}}`, "Failed password for root from 192.0.2.1", "password incorrect", "GET /a?b=c HTTP/1.1", "`pin`: it is held", "secrets: {file: ./secrets.age}",
 		"2026-01-02T03:04:05Z started: 10% done", "name: web\nvalue: 1", "Accepted publickey for x", "[[ $a == b ]]",
 	} {
 		if got := cmdmask.Text(text); got != text {

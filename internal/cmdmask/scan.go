@@ -106,7 +106,7 @@ func nameBefore(s string, least, at int) (begin, end int) {
 	for end > least && at-end < 8 && (s[end-1] == ' ' || s[end-1] == '\t') {
 		end--
 	}
-	if end > least && isQuote(s[end-1]) {
+	if end > least && (s[end-1] == '"' || s[end-1] == '\'') {
 		for end--; end > least && s[end-1] == '\\'; end-- {
 		}
 	}
