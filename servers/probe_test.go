@@ -162,6 +162,12 @@ func TestProbes(t *testing.T) {
 				check("401", got, tool.ProbeWrongKey)
 			}
 			p.double.Heal()
+			p.double.Fail(doubles.Fault{Status: 503})
+			got, _ = p.ask(t, at, doubles.Key)
+			if p.service != "Tencent Cloud" {
+				check("503", got, tool.ProbeFailing)
+			}
+			p.double.Heal()
 			p.double.Fail(doubles.Fault{Slow: time.Millisecond})
 			got, _ = p.ask(t, at, doubles.Key)
 			check("slow", got, tool.ProbeOK)

@@ -65,13 +65,18 @@ func TestAll(t *testing.T) {
 		return "", ctx.Err()
 	}
 	got := within(t.Context(), 200*time.Millisecond, []Ask{
-		{Service: "a", Do: meet}, {Service: "b", Do: meet}, {Service: "c", Do: slow},
-		{Service: "d", Missing: "set D"}, {Service: "e", Do: func(context.Context) (string, error) { return "", errors.New("nobody\x1b there") }},
+		{Service: "a", Do: meet},
+		{Service: "b", Do: meet},
+		{Service: "c", Do: slow},
+		{Service: "d", Missing: "set D"},
+		{Service: "e", Do: func(context.Context) (string, error) { return "", errors.New("nobody\x1b there") }},
 	})
 	want := []tool.Probe{
-		{Service: "a", State: tool.ProbeOK, Text: "met"}, {Service: "b", State: tool.ProbeOK, Text: "met"},
+		{Service: "a", State: tool.ProbeOK, Text: "met"},
+		{Service: "b", State: tool.ProbeOK, Text: "met"},
 		{Service: "c", State: tool.ProbeUnreachable, Text: "it did not answer within 200ms"},
-		{Service: "d", State: tool.ProbeNotConfigured, Text: "set D"}, {Service: "e", State: tool.ProbeUnreachable, Text: got[4].Text},
+		{Service: "d", State: tool.ProbeNotConfigured, Text: "set D"},
+		{Service: "e", State: tool.ProbeUnreachable, Text: got[4].Text},
 	}
 	for i := range want {
 		if got[i] != want[i] {

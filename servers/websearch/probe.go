@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/egress"
 	"github.com/tenon-mcp/tenon/internal/probe"
@@ -45,7 +46,7 @@ func (s *server) try(ctx context.Context, p *provider.Provider) error {
 		return err
 	case e.Kind == provider.Login:
 		return &probe.FaultError{State: tool.ProbeWrongKey, Text: e.Text}
-	case e.Kind == provider.Down:
+	case e.Kind == provider.Down && !strings.Contains(e.Text, "(status "): // which an answer has
 		return errors.New(e.Text)
 	}
 	return &probe.FaultError{State: tool.ProbeFailing, Text: e.Text}
