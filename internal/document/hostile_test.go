@@ -76,7 +76,7 @@ func TestHostile(t *testing.T) {
 	}
 	anew += strings.Repeat("<p>x", 21_000)
 	var attributes strings.Builder
-	for i := range 500_000 {
+	for i := range 50_000 {
 		fmt.Fprintf(&attributes, " a%d", i)
 	}
 	for _, c := range []struct {
@@ -105,7 +105,7 @@ func TestHostile(t *testing.T) {
 		{"anew.eml", []byte("Subject: x\nMIME-Version: 1.0\nContent-Type: text/html\n\n" + anew), document.Large, "built to be too large"},
 		{"anew.epub", zipped(t, "mimetype", "application/epub+zip", "META-INF/container.xml", `<c><rootfile full-path="b.opf"/></c>`,
 			"b.opf", `<package><manifest><item id="c" href="c.xhtml" media-type="application/xhtml+xml"/></manifest><spine><itemref idref="c"/></spine></package>`, "c.xhtml", anew), "", "built to be too large"},
-		{"open.csv", []byte("a,b\n1,\"" + strings.Repeat("x\n", 19<<20)), document.Large, "a quote that is not closed"},
+		{"open.csv", []byte("a,b\n1,\"" + strings.Repeat("x\n", 3<<20)), document.Large, "a quote that is not closed"},
 		{"locked.zip", read(t, "testdata/locked.zip").Head(10_000), "", "encrypted"},
 		{"locked.pdf", read(t, "testdata/encrypted.pdf").Head(100_000), document.Encrypted, "encrypted"},
 		{"locked.docx", compound(stream{"EncryptionInfo", []byte("x")}, stream{"EncryptedPackage", make([]byte, 5000)}), document.Encrypted, "encrypted"},
