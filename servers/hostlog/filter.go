@@ -72,6 +72,7 @@ type query struct {
 	unit, host string
 	text       string // in lower case
 	grep       *regexp.Regexp
+	literal    string // what is in all that grep matches, without the mask
 }
 
 func (s *server) understand(in Scope) (query, error) {
@@ -88,7 +89,7 @@ func (s *server) understand(in Scope) (query, error) {
 	}
 	var err error
 	if in.Grep != "" {
-		if q.grep, err = expression(in.Grep); err != nil {
+		if q.grep, q.literal, err = expression(in.Grep); err != nil {
 			return q, err
 		}
 	}
@@ -139,6 +140,9 @@ func (q *query) contains(s string) bool {
 	if q.text != "" && !strings.ContainsAny(q.text, cmdmask.Masked) && !strings.Contains(strings.ToLower(s), q.text) {
 		return false
 	}
+	if q.grep != nil && !strings.Contains(s, q.literal) {
+		return false
+	}
 	s = cmdmask.Text(s)
 	s = s[:min(len(s), searched)]
 	return (q.text == "" || strings.Contains(strings.ToLower(s), q.text)) && (q.grep == nil || q.grep.MatchString(s))
@@ -148,20 +152,43 @@ func (q *query) contains(s string) bool {
 // grows with them.
 const maxProgram = 1000
 
-// expression compiles an expression that is not too costly.
-func expression(s string) (*regexp.Regexp, error) {
+// expression compiles an expression that is not too costly, and returns a text that is
+// in all that it matches.
+func expression(s string) (e *regexp.Regexp, literal string, err error) {
 	parsed, err := syntax.Parse(s, syntax.Perl)
 	if err != nil {
-		return nil, fmt.Errorf("grep is no regular expression of RE2: %s. Look-arounds and back references do not exist there; use text for a plain text", plain(err.Error(), 200))
+		return nil, "", fmt.Errorf("grep is no regular expression of RE2: %s. Look-arounds and back references do not exist there; use text for a plain text", plain(err.Error(), 200))
 	}
 	program, err := syntax.Compile(parsed.Simplify())
 	if err != nil {
-		return nil, fmt.Errorf("grep is no regular expression of RE2: %s", plain(err.Error(), 200))
+		return nil, "", fmt.Errorf("grep is no regular expression of RE2: %s", plain(err.Error(), 200))
 	}
 	if n := len(program.Inst); n > maxProgram {
-		return nil, fmt.Errorf("grep is too costly: it becomes %d steps, and %d are allowed. Repeat less: .* costs less than .{0,500}", n, maxProgram)
+		return nil, "", fmt.Errorf("grep is too costly: it becomes %d steps, and %d are allowed. Repeat less: .* costs less than .{0,500}", n, maxProgram)
 	}
-	return regexp.Compile(s)
+	if literal = required(parsed); strings.ContainsAny(literal, cmdmask.Masked) {
+		literal = ""
+	}
+	e, err = regexp.Compile(s)
+	return e, literal, err
+}
+
+// required returns the longest text that is in all that an expression matches, as far
+// as that is plain to see.
+func required(e *syntax.Regexp) string {
+	switch {
+	case e.Op == syntax.OpLiteral && e.Flags&syntax.FoldCase == 0:
+		return string(e.Rune)
+	case e.Op == syntax.OpConcat, e.Op == syntax.OpCapture, e.Op == syntax.OpPlus, e.Op == syntax.OpRepeat && e.Min > 0:
+		longest := ""
+		for _, sub := range e.Sub {
+			if s := required(sub); len(s) > len(longest) {
+				longest = s
+			}
+		}
+		return longest
+	}
+	return ""
 }
 
 // from reports whether the unit or program of an entry is the one that is asked for.

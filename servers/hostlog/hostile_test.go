@@ -98,3 +98,17 @@ func TestCostly(t *testing.T) {
 		t.Errorf("it took %s: %s", took, text)
 	}
 }
+
+// TestLiterals finds the same with an expression, however it is written.
+func TestLiterals(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "app.log", "2026-03-01T11:59:00Z h app: one OOM killed\n2026-03-01T11:59:10Z h app: two oom token=not-a-real-key\n", now)
+	cs := connect(t, dir)
+	for grep, want := range map[string]int{
+		"OOM.*killed": 1, "(?i)oom": 2, "oom|killed": 2, "(oom)?one": 1, "(?:oom )+token": 1, "x{0,3}two": 1, "x{1,3}two": 0, "(two|one) (?i:oom)": 2, "^one": 1, "token=•••": 1, "token=(not)?": 1, "no[t]-a": 0, "": 2,
+	} {
+		if _, out := call[hits](t, cs, "query_host_log", map[string]any{"grep": grep}); len(out.Entries) != want {
+			t.Errorf("%q finds %q, want %d", grep, out.messages(), want)
+		}
+	}
+}
