@@ -9,8 +9,9 @@
 //	}
 //	defer places.Give("ci")
 //
-// Callers without a name are one. Where there are fewer than eight places, whoever comes
-// first has them.
+// Callers without a name are one, which may have all places as long as nobody has given
+// a name: there is no other one then. Where there are fewer than eight places, whoever
+// comes first has them.
 package share
 
 import (
@@ -26,9 +27,10 @@ var (
 
 // Places are places that callers hold. The zero value has none taken.
 type Places struct {
-	mu   sync.Mutex
-	held map[string]int
-	all  int
+	mu    sync.Mutex
+	held  map[string]int
+	all   int
+	named bool // somebody has given a name
 }
 
 const (
@@ -46,9 +48,11 @@ func May(held, taken, limit int) bool {
 func (p *Places) Take(who string, limit int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.named = p.named || who != ""
 	switch held := p.held[who]; {
+	case !p.named && p.all < limit:
 	case May(held, p.all, limit):
-	case held > 0 && limit >= few:
+	case p.named && held > 0 && limit >= few:
 		return ErrShare
 	default:
 		return ErrFull

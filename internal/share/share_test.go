@@ -39,6 +39,26 @@ func TestNobodyTakesAll(t *testing.T) {
 	}
 }
 
+// TestAlone: where nobody has a name, there is one caller, who has all places.
+func TestAlone(t *testing.T) {
+	var p share.Places
+	if n, err := takeAll(&p, "", 100); n != 100 || !errors.Is(err, share.ErrFull) {
+		t.Errorf("got %d places: %v", n, err)
+	}
+	if err := p.Take("ci", 100); !errors.Is(err, share.ErrFull) {
+		t.Errorf("one more than there are: %v", err)
+	}
+	for range 20 {
+		p.Give("")
+	}
+	if err := p.Take("", 100); !errors.Is(err, share.ErrShare) {
+		t.Errorf("more than its share beside another one: %v", err)
+	}
+	if err := p.Take("ci", 100); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestFewPlaces(t *testing.T) {
 	for limit, want := range map[int][]int{1: {1, 0}, 2: {2, 0}, 7: {7, 0}, 8: {6, 1, 1, 0}, 0: {0, 0}} {
 		var p share.Places

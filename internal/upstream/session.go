@@ -24,9 +24,10 @@ type sessions struct {
 	retire func(l *link)
 	mask   func(string) string
 
-	mu   sync.Mutex
-	all  map[Key]*session
-	gone map[Key]*farewell // whose callers are not told yet
+	mu    sync.Mutex
+	all   map[Key]*session
+	gone  map[Key]*farewell // whose callers are not told yet
+	named bool              // a caller has given its name: there are others than one
 }
 
 // A session is the link of one Key.
@@ -195,8 +196,9 @@ func (p *sessions) makePlace(caller string) bool {
 	for key := range p.all {
 		held[key.Caller]++
 	}
+	p.named = p.named || caller != ""
 	switch {
-	case share.May(held[caller], len(p.all), p.limit):
+	case !p.named && len(p.all) < p.limit, share.May(held[caller], len(p.all), p.limit):
 		return true
 	case len(p.all) < p.limit:
 		return p.evict(map[string]int{caller: 1})
