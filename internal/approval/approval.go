@@ -143,13 +143,14 @@ type question struct {
 
 // waits is who waits for a question, and what they did with it.
 type waits struct {
-	waiting   int    // calls that wait for it, and batches whose calls will
-	reserved  int    // of these, batches
-	asking    bool   // the caller's own person is asked
-	open      bool   // it outlives its calls
-	abandoned bool   // nobody may join any more
-	heard     bool   // a call was told that it was not approved
-	claimed   string // by which call it was used
+	waiting   int           // calls that wait for it, and batches whose calls will
+	reserved  int           // of these, batches
+	asking    bool          // the caller's own person is asked
+	free      chan struct{} // closed when that has ended; nil where nobody is asked
+	open      bool          // it outlives its calls
+	abandoned bool          // nobody may join any more
+	heard     bool          // a call was told that it was not approved
+	claimed   string        // by which call it was used
 }
 
 // New returns a broker, with what the store has of before.
@@ -299,19 +300,25 @@ func (b *Broker) await(ctx context.Context, p *question, q *Question) error {
 	defer wg.Wait()
 	defer cancel()
 	given := make(chan error, 1) // why the person gave no answer
-	if a, ok := b.mayAsk(p, q); ok {
-		wg.Go(func() {
-			err := b.askPerson(pctx, q.Person, a)
-			b.mu.Lock()
-			p.asking = false
-			b.mu.Unlock()
-			given <- err
-		})
+	var free <-chan struct{}     // closed when another one's person is no longer asked
+	ask := func() {
+		var a tool.Approval
+		var ok bool
+		if a, free, ok = b.mayAsk(p, q); ok {
+			wg.Go(func() {
+				err := b.askPerson(pctx, q.Person, a)
+				b.unask(p)
+				given <- err
+			})
+		}
 	}
+	ask()
 	for {
 		select {
 		case <-p.settled:
 			return nil
+		case <-free: // it gave no answer: this call's own person may
+			ask()
 		case err := <-given:
 			if err := unanswered(err, p.id, q.Alone); err != nil {
 				return err
@@ -338,19 +345,28 @@ func unanswered(why error, id string, alone bool) error {
 		"and nobody else can decide here, for the gateway does not listen. The call was not made. Do without it, or have the gateway started with --listen.", id)}
 }
 
-// mayAsk reports whether the person of q is to be asked: not where that of an equal
-// call is being asked.
-func (t *table) mayAsk(p *question, q *Question) (tool.Approval, bool) {
+// mayAsk reports whether the person of q is to be asked: not while that of an equal
+// call is being asked, whose end free tells.
+func (t *table) mayAsk(p *question, q *Question) (a tool.Approval, free <-chan struct{}, ok bool) {
 	if q.Person == nil {
-		return tool.Approval{}, false
+		return tool.Approval{}, nil, false
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p.asking || p.a.Status != tool.ApprovalPending {
-		return tool.Approval{}, false
+		return tool.Approval{}, p.free, false
 	}
-	p.asking = true
-	return p.a, true
+	p.asking, p.free = true, make(chan struct{})
+	return p.a, nil, true
+}
+
+// unask notes that a person is no longer asked.
+func (t *table) unask(p *question) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p.asking = false
+	close(p.free)
+	p.free = nil
 }
 
 func stopping(id string) error {

@@ -681,6 +681,28 @@ func TestTheCallersOwnPerson(t *testing.T) {
 	})
 }
 
+// TestThePersonOfAnEqualCall: where the one who is asked for an equal call gives no
+// answer, the person of the other call is asked.
+func TestThePersonOfAnEqualCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, new(approval.Memory))
+		leave := make(chan struct{})
+		first, second := ask(`{}`), ask(`{}`)
+		first.Person = person(func(_ context.Context, a tool.Approval) (tool.Verdict, error) {
+			<-leave
+			return tool.Verdict{}, &tool.Deferred{Approval: a}
+		})
+		second.Person = person(func(context.Context, tool.Approval) (tool.Verdict, error) { return yes, nil })
+		one := d.later(t.Context(), first)
+		synctest.Wait()
+		two := d.later(t.Context(), second)
+		synctest.Wait()
+		close(leave)
+		<-one
+		want(t, <-two, tool.ApprovalApproved)
+	})
+}
+
 // A caller that is to come again with the answer finds the question, or what somebody
 // else has said meanwhile.
 func TestDeferred(t *testing.T) {
