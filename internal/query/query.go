@@ -28,6 +28,7 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/itchyny/gojq"
@@ -40,7 +41,11 @@ import (
 const (
 	maxTime   = 5 * time.Second
 	maxMemory = 512 << 20 // growth of the heap in bytes
-	maxOutput = 64 << 20  // of one value
+	// maxResident is what a child may have in memory, which this process looks at: while
+	// a function of the language only copies, and the child collects its garbage, nothing
+	// in the child has its turn. Heap, garbage and the program fit in it.
+	maxResident = 1200 << 20
+	maxOutput   = 64 << 20 // of one value
 )
 
 // What a child says by its exit status; 0 is that all values were given.
@@ -135,14 +140,26 @@ func (r Runner) child(ctx context.Context, text string, body io.Reader, yield fu
 		}
 		_ = errors.Join(err, p.Stdin().Close()) // a child that reads no further says why itself
 	})
+	var large atomic.Bool
+	watched, unwatch := context.WithCancel(ctx)
+	defer unwatch()
+	feeding.Go(func() {
+		if outgrown(watched, p.Pid()) {
+			large.Store(true)
+			_ = p.Stop(over)
+		}
+	})
 	enough, readErr := readValues(p.Stdout(), yield)
 	if !enough && readErr == nil {
 		<-p.Done() // its output has ended
 	}
 	stop()
+	unwatch()
 	_ = p.Stop(over)
 	feeding.Wait()
 	switch exit := p.Exit(); {
+	case large.Load():
+		return errMemory
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case enough:
@@ -155,6 +172,26 @@ func (r Runner) child(ctx context.Context, text string, body io.Reader, yield fu
 		return fmt.Errorf("run a query: %s: %s", exit, p.Stderr())
 	}
 	return readErr
+}
+
+// outgrown waits until a child has more in memory than maxResident, or ctx has ended.
+func outgrown(ctx context.Context, pid int) bool {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+		n, known := resident(pid)
+		if !known {
+			return false // elsewhere the child's own bound has to do
+		}
+		if n > maxResident {
+			return true
+		}
+	}
 }
 
 // readValues calls yield with each line. It reports whether that had enough.
