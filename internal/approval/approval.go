@@ -307,7 +307,9 @@ func (b *Broker) await(ctx context.Context, p *question, q *Question) error {
 		if a, free, ok = b.mayAsk(p, q); ok {
 			wg.Go(func() {
 				err := b.askPerson(pctx, q.Person, a)
-				b.unask(p)
+				b.mu.Lock()
+				p.unask()
+				b.mu.Unlock()
 				given <- err
 			})
 		}
@@ -360,13 +362,11 @@ func (t *table) mayAsk(p *question, q *Question) (a tool.Approval, free <-chan s
 	return p.a, nil, true
 }
 
-// unask notes that a person is no longer asked.
-func (t *table) unask(p *question) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	p.asking = false
-	close(p.free)
-	p.free = nil
+// unask notes that a person is no longer asked. Called with the lock held.
+func (w *waits) unask() {
+	w.asking = false
+	close(w.free)
+	w.free = nil
 }
 
 func stopping(id string) error {
