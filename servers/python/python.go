@@ -88,9 +88,6 @@ func NewIn(o Options, getenv func(string) string) (*mcp.Server, error) {
 
 // build makes the server without its tools.
 func build(o Options, getenv func(string) string, launcher []string) (*server, error) {
-	if o.Backend != "" && o.Backend != "local" {
-		return nil, fmt.Errorf("option backend: %q is not known; there is: local", o.Backend)
-	}
 	if o.DownloadDir == "" {
 		o.DownloadDir = getenv("LOGS_DIR")
 	}
@@ -136,9 +133,9 @@ func build(o Options, getenv func(string) string, launcher []string) (*server, e
 		uploads: o.UploadRoots, downloads: o.DownloadDir,
 		idle: time.Duration(o.TimeoutSec) * time.Second, run: time.Duration(o.RunSec) * time.Second,
 	}
-	s.backend = local.New(local.Options{
-		Launcher: launcher, Python: o.Python, Path: getenv("PATH"), Dir: o.Dir, Memory: int64(o.MaxMemoryMB) << 20,
-	})
+	if s.backend, err = (setting{o, getenv, launcher}).backend(); err != nil {
+		return nil, err
+	}
 	s.boxes = newShelf(s.backend, o.MaxSandboxes, int64(o.MaxMemoryMB)<<20)
 	return s, nil
 }
