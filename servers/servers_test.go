@@ -286,20 +286,16 @@ func BenchmarkBuildAndList(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				there, here := mcp.NewInMemoryTransports()
-				ss, err := srv.Connect(context.Background(), there, nil)
-				if err != nil {
-					b.Fatal(err)
-				}
-				cs, err := mcp.NewClient(&mcp.Implementation{Name: "b", Version: "1"}, nil).Connect(context.Background(), here, nil)
+				cs, stop, err := testenv.Dial(b.Context(), srv, nil)
 				if err != nil {
 					b.Fatal(err)
 				}
 				if _, err := cs.ListTools(context.Background(), nil); err != nil {
 					b.Fatal(err)
 				}
-				_ = cs.Close()
-				_ = ss.Wait()
+				if err := stop(); err != nil {
+					b.Fatal(err)
+				}
 			}
 		})
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"math"
 	"os"
 	"os/exec"
@@ -30,25 +29,13 @@ func connect(t *testing.T, o audio.Options, env map[string]string) *mcp.ClientSe
 	if err != nil {
 		t.Fatal(err)
 	}
-	there, here := mcp.NewInMemoryTransports()
-	ss, err := srv.Connect(t.Context(), there, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), here, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(cs.Close(), ss.Wait()); err != nil {
-			t.Error(err)
-		}
+	t.Cleanup(func() { // after the server has ended
 		left, err := filepath.Glob(filepath.Join(os.TempDir(), "tenon-sound-*"))
 		if err != nil || len(left) > 0 {
 			t.Errorf("left behind: %v, %v", left, err)
 		}
 	})
-	return cs
+	return testenv.Client(t, srv)
 }
 
 // temporary gives a test a folder of its own for passing files, so that what is left in

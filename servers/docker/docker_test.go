@@ -114,17 +114,12 @@ var outputs = sync.OnceValues(func() (map[string]*jsonschema.Resolved, error) {
 	if err != nil {
 		return nil, err
 	}
-	there, here := mcp.NewInMemoryTransports()
-	ss, err := srv.Connect(context.Background(), there, nil)
-	if err != nil {
-		return nil, err
-	}
-	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(context.Background(), here, nil)
+	cs, stop, err := testenv.Dial(context.Background(), srv, nil)
 	if err != nil {
 		return nil, err
 	}
 	list, err := cs.ListTools(context.Background(), nil)
-	if err := errors.Join(err, cs.Close(), ss.Wait()); err != nil {
+	if err := errors.Join(err, stop()); err != nil {
 		return nil, err
 	}
 	schemas := map[string]*jsonschema.Resolved{}

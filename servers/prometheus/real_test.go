@@ -2,9 +2,7 @@ package prometheus_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"image"
 	"image/png"
 	"os"
@@ -58,21 +56,7 @@ func connect(t testing.TB, o prometheus.Options) *mcp.ClientSession {
 	if err != nil {
 		t.Fatal(err)
 	}
-	there, here := mcp.NewInMemoryTransports()
-	ss, err := srv.Connect(context.WithoutCancel(t.Context()), there, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(context.WithoutCancel(t.Context()), here, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(cs.Close(), ss.Wait()); err != nil {
-			t.Error(err)
-		}
-	})
-	return cs
+	return testenv.Client(t, srv)
 }
 
 // An answer is what came of a call.

@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/sandbox/local"
+	"github.com/tenon-mcp/tenon/internal/testenv"
 	"github.com/tenon-mcp/tenon/servers/python"
 )
 
@@ -57,21 +58,7 @@ func newServer(t *testing.T, o python.Options, env map[string]string) *mcp.Serve
 
 func connect(t *testing.T, srv *mcp.Server) client {
 	t.Helper()
-	there, here := mcp.NewInMemoryTransports()
-	ss, err := srv.Connect(t.Context(), there, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), here, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(cs.Close(), ss.Wait()); err != nil {
-			t.Error(err)
-		}
-	})
-	return client{t, cs}
+	return client{t, testenv.Client(t, srv)}
 }
 
 // call calls a tool and returns its text, or with failed its error.

@@ -3,7 +3,6 @@ package reasoning_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/modeltool"
+	"github.com/tenon-mcp/tenon/internal/testenv"
 	"github.com/tenon-mcp/tenon/internal/upstreamtest/doubles"
 	"github.com/tenon-mcp/tenon/servers/reasoning"
 )
@@ -24,21 +24,7 @@ func connect(t *testing.T, o reasoning.Options, env map[string]string) (cs *mcp.
 	if err != nil {
 		t.Fatal(err)
 	}
-	there, here := mcp.NewInMemoryTransports()
-	ss, err := srv.Connect(t.Context(), there, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cs, err = mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), here, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(cs.Close(), ss.Wait()); err != nil {
-			t.Error(err)
-		}
-	})
-	return cs, again
+	return testenv.Client(t, srv), again
 }
 
 type result struct {
@@ -183,22 +169,9 @@ func TestProgress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	there, here := mcp.NewInMemoryTransports()
-	ss, err := srv.Connect(t.Context(), there, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	told := make(chan *mcp.ProgressNotificationParams, 10)
-	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+	cs := testenv.ClientWith(t, srv, &mcp.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) { told <- req.Params },
-	}).Connect(t.Context(), here, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(cs.Close(), ss.Wait()); err != nil {
-			t.Error(err)
-		}
 	})
 	p := &mcp.CallToolParams{Name: "reasoning", Arguments: map[string]any{"question": "What?"}}
 	p.SetProgressToken("a token")

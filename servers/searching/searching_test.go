@@ -3,7 +3,6 @@ package searching_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
+	"github.com/tenon-mcp/tenon/internal/testenv"
 	"github.com/tenon-mcp/tenon/internal/upstreamtest/doubles"
 	"github.com/tenon-mcp/tenon/servers/searching"
 )
@@ -71,21 +71,8 @@ func open(t *testing.T, change func(env map[string]string, o *searching.Options)
 
 func (w *world) connect(srv *mcp.Server) {
 	w.t.Helper()
-	there, here := mcp.NewInMemoryTransports()
-	ss, err := srv.Connect(w.t.Context(), there, nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.cs, err = mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(w.t.Context(), here, nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(func() {
-		if err := errors.Join(w.cs.Close(), ss.Wait()); err != nil {
-			w.t.Error(err)
-		}
-		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-	})
+	w.t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	w.cs = testenv.Client(w.t, srv)
 	list, err := w.cs.ListTools(w.t.Context(), nil)
 	if err != nil {
 		w.t.Fatal(err)

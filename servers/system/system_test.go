@@ -3,7 +3,6 @@ package system_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -248,12 +247,7 @@ func TestCanceledWhileMeasuring(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	there, here := mcp.NewInMemoryTransports()
-	ss, err := srv.Connect(t.Context(), there, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), here, nil)
+	cs, stop, err := testenv.Dial(t.Context(), srv, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +257,7 @@ func TestCanceledWhileMeasuring(t *testing.T) {
 	if _, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: "get_local_cpu_memory"}); err == nil {
 		t.Error("an answer came before the sample was over")
 	}
-	if err := errors.Join(cs.Close(), ss.Wait()); err != nil { // ends only when the tool did
+	if err := stop(); err != nil { // ends only when the tool did
 		t.Error(err)
 	}
 	if d := time.Since(start); d > 900*time.Millisecond {

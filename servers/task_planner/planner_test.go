@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/testenv"
 	planner "github.com/tenon-mcp/tenon/servers/task_planner"
 )
 
@@ -55,21 +55,12 @@ func write(dir string) int {
 	return 0
 }
 
-func dial(ctx context.Context, o planner.Options) (*mcp.ClientSession, func(), error) {
+func dial(ctx context.Context, o planner.Options) (*mcp.ClientSession, func() error, error) {
 	srv, err := planner.New(o)
 	if err != nil {
 		return nil, nil, err
 	}
-	there, here := mcp.NewInMemoryTransports()
-	ss, err := srv.Connect(ctx, there, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(ctx, here, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	return cs, func() { _ = errors.Join(cs.Close(), ss.Wait()) }, nil
+	return testenv.Dial(ctx, srv, nil)
 }
 
 type plan struct {

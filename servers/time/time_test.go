@@ -2,7 +2,6 @@ package clock_test
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
+	"github.com/tenon-mcp/tenon/internal/testenv"
 	clock "github.com/tenon-mcp/tenon/servers/time"
 )
 
@@ -22,17 +22,8 @@ func call(t *testing.T, o clock.Options, tool, arguments string) (text string, i
 	if err != nil {
 		t.Fatal(err)
 	}
-	there, here := mcp.NewInMemoryTransports()
-	ss, err := srv.Connect(t.Context(), there, nil)
+	res, err = testenv.Client(t, srv).CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
 	if err != nil {
-		t.Fatal(err)
-	}
-	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), here, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err = cs.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
-	if err := errors.Join(err, cs.Close(), ss.Wait()); err != nil {
 		t.Fatal(err)
 	}
 	content, ok := res.Content[0].(*mcp.TextContent)
