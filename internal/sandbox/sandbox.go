@@ -133,9 +133,11 @@ type Outcome struct {
 	Stdout, Stderr string
 	Left           int64
 	Results        []Rich // what was shown, and last the value of the last expression
+	Missed         int    // values that were shown besides and are not among the results
 	Error          *Exception
 	TimedOut       bool
 	Restarted      bool   // the interpreter has ended: its state is lost
+	Lost           string // what has ended the interpreter before this cell, where no answer has told it yet: the cell ran in a new one
 	Note           string // which limit was met, or nothing
 	Took           time.Duration
 }
@@ -151,6 +153,8 @@ type Rich struct {
 	JPEG     []byte `json:"jpeg,omitempty"`
 	Main     bool   `json:"main,omitempty"` // the value of the last expression
 	Cut      bool   `json:"cut,omitempty"`  // something of it was too large
+	// Left says what of it was cut or left out, and what to do, as sentences without an end.
+	Left []string `json:"left,omitempty"`
 }
 
 // An Exception is one that a cell has raised.

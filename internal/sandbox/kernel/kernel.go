@@ -2,8 +2,8 @@
 // the side that talks to it.
 //
 //	start python3 -c kernel.Source with descriptors 3 (requests) and 4 (answers)
-//	k := kernel.New(kernel.Pipes{Requests: w, Answers: r, Stdout: out, Stderr: err})
-//	outcome, err := k.Run(ctx, "x = 1\nx", 0)
+//	s := kernel.NewSession(func(ctx context.Context) (*kernel.Process, error) {…})
+//	outcome, err := s.Run(ctx, sandbox.Cell{Source: "x = 1\nx"}, gone)
 //
 // What the program says is foreign: whatever runs in it may write to its descriptors.
 // So everything is bounded, and what cannot be read ends the interpreter.
@@ -34,6 +34,8 @@ const (
 	// MaxSource bounds a cell, and maxAnswer what comes back for one.
 	MaxSource = 1 << 20
 	maxAnswer = 24 << 20
+	// maxKeep bounds the text of what a cell shows, so that an answer has room for it.
+	maxKeep = 1 << 20
 	// behind is how long an answer waits for what was printed before it.
 	behind = time.Second
 )
@@ -47,7 +49,6 @@ type Pipes struct {
 // A Kernel is a running interpreter.
 type Kernel struct {
 	p        Pipes
-	turn     chan struct{} // held by the cell that runs
 	out, err *stream
 	answers  chan answer
 	ended    chan struct{}
@@ -59,6 +60,7 @@ type answer struct {
 	Results []sandbox.Rich     `json:"results"`
 	Error   *sandbox.Exception `json:"error"`
 	Took    float64            `json:"took"`
+	Missed  int                `json:"missed"`
 }
 
 // ErrEnded says that the interpreter has ended while the cell ran.
@@ -67,7 +69,7 @@ var ErrEnded = errors.New("the interpreter has ended")
 // New returns the side that talks. Close it.
 func New(p Pipes) *Kernel {
 	k := &Kernel{
-		p: p, turn: make(chan struct{}, 1), out: &stream{}, err: &stream{},
+		p: p, out: &stream{}, err: &stream{},
 		answers: make(chan answer, 1), ended: make(chan struct{}),
 	}
 	k.tasks.Go(func() { k.out.pump(p.Stdout) })
@@ -117,29 +119,19 @@ func (k *Kernel) read() {
 	}
 }
 
-// Lock waits for the cell before. Unlock lets the next one run.
-func (k *Kernel) Lock(ctx context.Context) error {
-	select {
-	case k.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// Unlock ends the turn that Lock has taken.
-func (k *Kernel) Unlock() { <-k.turn }
-
 // A Run is a cell that was sent.
 type Run struct {
 	k        *Kernel
 	out, err *part
 }
 
-// Start sends a cell. The caller holds the turn.
+// Start sends a cell. The one before has been waited for.
 func (k *Kernel) Start(source string, keep int) (*Run, error) {
 	mark := "\x00" + rand.Text() + "\x00"
-	body, err := json.Marshal(map[string]string{"code": source, "mark": mark})
+	if keep <= 0 {
+		keep = sandbox.DefaultKeep
+	}
+	body, err := json.Marshal(map[string]any{"code": source, "mark": mark, "keep": min(keep, maxKeep)})
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +169,7 @@ func (r *Run) Wait(ctx context.Context) (*sandbox.Outcome, error) {
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	o := &sandbox.Outcome{Results: a.Results, Error: a.Error, Took: time.Duration(a.Took * float64(time.Second))}
+	o := &sandbox.Outcome{Results: a.Results, Missed: a.Missed, Error: a.Error, Took: time.Duration(a.Took * float64(time.Second))}
 	var left int64
 	o.Stdout, o.Left = r.out.clip.Text()
 	o.Stderr, left = r.err.clip.Text()

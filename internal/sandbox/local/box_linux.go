@@ -35,8 +35,9 @@ type box struct {
 	link *link
 	cage *cage.Cage
 
-	kernels kernels
-	tasks   sync.WaitGroup
+	cells *kernel.Session
+	seen  seen
+	tasks sync.WaitGroup
 	life
 }
 
@@ -71,11 +72,10 @@ func (l *life) gone() error {
 	return &sandbox.Error{Kind: sandbox.Gone, Text: "the sandbox has ended: " + why + ". Create another one; files and variables of this one are lost"}
 }
 
-// kernels is the interpreter of a sandbox.
-type kernels struct {
-	turn chan struct{} // held by the cell that runs
-	now  *kernel.Kernel
-	pid  int
+// seen is which limits were met when a cell has last told of them.
+type seen struct {
+	mu  sync.Mutex
+	met met
 }
 
 // launch starts a launcher and gives it its plan.
@@ -95,8 +95,9 @@ func (b *Backend) launch(ctx context.Context, f *found, spec sandbox.Spec) (*box
 	}
 	x := &box{
 		b: b, python: f.python, spec: spec, level: f.status.Level, said: sandbox.NewClip(4000),
-		kernels: kernels{turn: make(chan struct{}, 1)}, life: life{done: make(chan struct{}), quit: make(chan struct{})},
+		life: life{done: make(chan struct{}), quit: make(chan struct{})},
 	}
+	x.cells = kernel.NewSession(x.interpreter)
 	p := plan{Level: x.level, UID: os.Geteuid(), Prefix: f.python.prefix, Disk: spec.Disk, Memory: spec.Memory, Procs: spec.Processes}
 	if p.Drop = p.UID == 0; p.Drop {
 		p.UID = strangerID()
@@ -245,12 +246,7 @@ func (x *box) finish(why string) {
 		x.end()
 	}
 	x.tasks.Wait()
-	select {
-	case x.kernels.turn <- struct{}{}: // its cell has seen the end
-		x.kernels.drop()
-		<-x.kernels.turn
-	case <-time.After(startLimit): // never: what a cell waits for has ended
-	}
+	x.cells.Close(startLimit) // what a cell waits for has ended
 	x.cage.Close()
 	if x.dir != "" {
 		_ = removeAll(x.dir) // the folder above it is swept

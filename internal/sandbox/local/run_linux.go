@@ -20,7 +20,7 @@ const (
 	// lingering is how long output is read after a command has ended: what it has
 	// started in the background may keep the pipe open.
 	lingering = 300 * time.Millisecond
-	// interrupted is how long a cell has to end after it was interrupted.
+	// interrupted is how long a process has to end once it was killed.
 	interrupted = 2 * time.Second
 )
 
@@ -70,7 +70,7 @@ func (x *box) Command(ctx context.Context, c sandbox.Command) (*sandbox.Output, 
 	o.Stdout, o.Left = out.Text()
 	o.Stderr, left = errs.Text()
 	o.Left += left
-	o.Note = noteSince(x.cage, x.spec, before)
+	o.Note = noteSince(limitsMet(x.cage), x.spec, before)
 	return o, err
 }
 
@@ -173,87 +173,46 @@ func (x *box) begin(ctx context.Context, argv []string, talks bool) (*process, e
 
 // Code runs a cell.
 func (x *box) Code(ctx context.Context, c sandbox.Cell) (*sandbox.Outcome, error) {
-	if len(c.Source) > kernel.MaxSource {
-		return nil, &sandbox.Error{Kind: sandbox.Invalid, Text: fmt.Sprintf("a cell has at most %d bytes: write data into a file instead", kernel.MaxSource)}
-	}
-	select {
-	case x.kernels.turn <- struct{}{}:
-	case <-x.done:
-		return nil, x.gone()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	defer func() { <-x.kernels.turn }()
-	if err := x.kernels.ensure(ctx, x); err != nil {
-		return nil, err
-	}
 	before := limitsMet(x.cage)
-	run, err := x.kernels.now.Start(c.Source, c.Keep)
-	if err != nil && run == nil {
-		return nil, err
-	}
-	limit, cancel := ctx, context.CancelFunc(func() {})
-	if c.Timeout > 0 {
-		limit, cancel = context.WithTimeout(ctx, c.Timeout)
-	}
-	defer cancel()
-	o, err := run.Wait(limit)
-	switch {
-	case err == nil:
-	case errors.Is(err, kernel.ErrEnded):
-		o.Restarted = true
-		x.kernels.drop()
-		select {
-		case <-x.quit:
+	o, err := x.cells.Run(ctx, c, x.done)
+	select {
+	case <-x.quit:
+		if o == nil || o.Restarted {
 			return o, x.gone()
-		default:
 		}
 	default:
-		o = x.kernels.interrupt(ctx, x.link, run)
-		o.TimedOut = true
 	}
-	o.Note = noteSince(x.cage, x.spec, before)
-	return o, ctx.Err()
+	if o == nil || err != nil {
+		return o, err
+	}
+	now := limitsMet(x.cage)
+	last := x.seen.swap(now)
+	if o.Lost != "" { // what has ended the one before may have been a limit
+		before = last
+	}
+	o.Note = noteSince(now, x.spec, before)
+	return o, nil
 }
 
-// interrupt stops a cell, gently first: so what it has computed stays.
-func (k *kernels) interrupt(ctx context.Context, l *link, run *kernel.Run) *sandbox.Outcome {
-	l.signal(ctx, k.pid, unix.SIGINT)
-	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), interrupted)
-	defer cancel()
-	o, err := run.Wait(wait)
-	if err != nil {
-		o.Restarted = true
-		l.signal(ctx, k.pid, unix.SIGKILL)
-		k.drop()
-	}
-	return o
+func (s *seen) swap(now met) met {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.met
+	s.met = now
+	return last
 }
 
-// ensure starts the interpreter where none runs. The caller holds the turn.
-func (k *kernels) ensure(ctx context.Context, x *box) error {
-	if k.now != nil {
-		select {
-		case <-k.now.Ended():
-			k.drop()
-		default:
-			return nil
-		}
-	}
+// interpreter starts one.
+func (x *box) interpreter(ctx context.Context) (*kernel.Process, error) {
 	p, err := x.begin(ctx, []string{x.python.path, "-c", kernel.Source}, true)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	k.now = kernel.New(kernel.Pipes{Requests: p.requests, Answers: p.answers, Stdout: p.stdout, Stderr: p.stderr})
-	k.pid = p.pid
-	return nil
-}
-
-func (k *kernels) drop() {
-	if k.now != nil {
-		k.now.Close()
-		k.now = nil
-	}
+	return &kernel.Process{
+		Pipes:     kernel.Pipes{Requests: p.requests, Answers: p.answers, Stdout: p.stdout, Stderr: p.stderr},
+		Interrupt: func(ctx context.Context) { x.link.signal(ctx, p.pid, unix.SIGINT) },
+		Kill:      func(ctx context.Context) { x.link.signal(ctx, p.pid, unix.SIGKILL) },
+	}, nil
 }
 
 // Put makes or replaces a file.

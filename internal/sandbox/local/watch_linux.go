@@ -33,7 +33,7 @@ func (x *box) watch() {
 		select {
 		case <-x.quit:
 			if x.Why() == "" {
-				x.later(strings.TrimSuffix("its first process has ended: "+noteSince(x.cage, x.spec, met{}), ": "))
+				x.later(strings.TrimSuffix("its first process has ended: "+noteSince(limitsMet(x.cage), x.spec, met{}), ": "))
 			}
 			return
 		case <-tick.C:
@@ -109,8 +109,7 @@ func limitsMet(c *cage.Cage) met {
 }
 
 // noteSince says which limits were met since.
-func noteSince(c *cage.Cage, spec sandbox.Spec, before met) string {
-	now := limitsMet(c)
+func noteSince(now met, spec sandbox.Spec, before met) string {
 	var said []string
 	if now.memory > before.memory {
 		said = append(said, fmt.Sprintf("a process was killed: the sandbox has %d MiB of memory", spec.Memory>>20))

@@ -55,6 +55,9 @@ func Conformance(t *testing.T, backend Make) {
 		{"figures", figures},
 		{"cells end in time", cellTimeout},
 		{"the interpreter comes back", comesBack},
+		{"its end is told", endIsTold},
+		{"children are reaped", reaped},
+		{"too large", tooLarge},
 		{"files", files},
 		{"paths", paths},
 		{"listing", listing},
@@ -326,6 +329,76 @@ func comesBack(t *testing.T, x sandbox.Sandbox) {
 	}
 	if got := value(t, x, "3"); got != "3" {
 		t.Errorf("after a fork: %q", got)
+	}
+}
+
+// endIsTold ends the interpreter where no answer can tell it, and wants the next one to,
+// once.
+func endIsTold(t *testing.T, x sandbox.Sandbox) {
+	for name, end := range map[string]func(){
+		"cancelled": func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, err := x.Code(ctx, sandbox.Cell{Source: "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\ntime.sleep(600)"})
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got %v", err)
+			}
+		},
+		"between two": func() {
+			Py(t, x, "import os, threading\nthreading.Timer(0.05, os._exit, (3,)).start()")
+			Sh(t, x, "sleep 0.3")
+		},
+		"killed": func() { Sh(t, x, "kill -9 "+value(t, x, "import os\nos.getpid()")+"; sleep 0.1") },
+	} {
+		Py(t, x, "kept = 1")
+		end()
+		o := Py(t, x, "'kept' in globals()")
+		if o.Lost == "" || len(o.Results) != 1 || o.Results[0].Text != "False" {
+			t.Errorf("%s: got %+v", name, o)
+		}
+		if o := Py(t, x, "1"); o.Lost != "" || o.Restarted {
+			t.Errorf("%s: told twice: %+v", name, o)
+		}
+	}
+}
+
+// reaped forks many children, of which nobody hears, and wants their places back.
+func reaped(t *testing.T, x sandbox.Sandbox) {
+	for range 3 {
+		got := value(t, x, "import os, subprocess, time\nheld = [subprocess.Popen(['true']) for _ in range(4)]\nn = 0\nfor _ in range(40):\n    p = os.fork()\n    if p == 0: os._exit(7)\n    n += 1\n    time.sleep(0.001)\nn")
+		if got != "40" {
+			t.Errorf("got %q", got)
+		}
+	}
+	if o := Sh(t, x, `(setsid sh -c 'true & sleep 0.05 & true' &); sleep 0.2; for d in /proc/[0-9]*; do cat $d/stat 2>/dev/null; done`); strings.Contains(o.Stdout, ") Z ") {
+		t.Errorf("dead processes stay: %s", o.Stdout)
+	}
+	if got := value(t, x, "[h.wait() for h in held], os.waitstatus_to_exitcode(os.waitpid(p, 0)[1])"); got != "([0, 0, 0, 0], 7)" {
+		t.Errorf("those that wait get %q", got)
+	}
+	if got := value(t, x, "import multiprocessing\nm = multiprocessing.get_context('fork').Process(target=os._exit, args=(5,))\nm.start(); time.sleep(0.1)"); got != "" {
+		t.Errorf("got %q", got)
+	}
+	if got := value(t, x, "m.join(5); m.exitcode"); got != "5" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// tooLarge wants to hear what was left out of what was shown.
+func tooLarge(t *testing.T, x sandbox.Sandbox) {
+	o := Py(t, x, "class Image:\n    def _repr_png_(self): return b'x' * 3_000_000\nclass Page:\n    def _repr_html_(self): return 'x' * 30_000\nclass Dot:\n    def _repr_png_(self): return b'x'\n"+
+		"display(Image(), Page(), *[Dot()] * 5)\nfor i in range(60): display(i)\n'last'")
+	said := ""
+	for _, r := range o.Results {
+		said += strings.Join(r.Left, "\n") + "\n"
+	}
+	for _, want := range []string{"image of 2.9 MiB", "HTML of 30000 characters", "at most 4"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not said in %q", want, said)
+		}
+	}
+	if last := o.Results[len(o.Results)-1]; !last.Main || last.Text != "'last'" || o.Missed != 18 {
+		t.Errorf("got %+v, %d missed", last, o.Missed)
 	}
 }
 
