@@ -1,0 +1,253 @@
+package inside
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/sandbox"
+)
+
+const (
+	// lingering is how long output is read after a command has ended: what it has
+	// started in the background may keep the stream open.
+	lingering = 300 * time.Millisecond
+	// interrupted is how long a cell has to end after it was interrupted.
+	interrupted = 2 * time.Second
+	// ending is how long the end of a container may take.
+	ending = 30 * time.Second
+
+	maxLine = 100_000
+
+	sigint, sigkill = 2, 9 // on Linux, wherever this runs
+)
+
+// A Box is a sandbox.
+type Box struct {
+	o       Options
+	l       *link
+	python  string
+	kernels kernels
+	met     atomic.Pointer[limits] // when that was last asked
+	life
+}
+
+var _ sandbox.Sandbox = (*Box)(nil)
+
+// A life is the end of a sandbox.
+type life struct {
+	done  chan struct{}
+	tasks sync.WaitGroup
+	mu    sync.Mutex
+	why   string
+	err   error
+}
+
+// Open waits until the program is there, and returns the sandbox. Where it fails, or
+// ctx ends before, the way is closed and End called.
+func Open(ctx context.Context, w Way, o Options) (*Box, error) {
+	x := &Box{o: o, l: newLink(w), kernels: kernels{turn: make(chan struct{}, 1)}, life: life{done: make(chan struct{})}}
+	x.met.Store(&limits{})
+	rest := context.WithoutCancel(ctx)
+	x.tasks.Go(func() { x.finish(rest) })
+	r, err := x.l.channels[0].reply(ctx)
+	if err != nil {
+		_ = x.Kill(rest) // why it did not start is what counts
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("the sandbox did not start: %s", x.Why())
+	}
+	x.python = clean(r.Python, 40)
+	return x, nil
+}
+
+// Python is the version of the interpreter, as the program has said.
+func (x *Box) Python() string { return x.python }
+
+// Done is closed at the end of the sandbox.
+func (l *life) Done() <-chan struct{} { return l.done }
+
+// Why says what has ended it.
+func (l *life) Why() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.why
+}
+
+// Kill ends the sandbox, and waits for that.
+func (x *Box) Kill(context.Context) error { return x.End("it was killed") }
+
+// End is Kill with a reason.
+func (x *Box) End(why string) error {
+	x.l.end(errors.New(why))
+	x.tasks.Wait()
+	return x.err
+}
+
+// finish waits for the end of the link, and ends the rest.
+func (x *Box) finish(ctx context.Context) {
+	<-x.l.quit
+	x.l.close()
+	ctx, cancel := context.WithTimeout(ctx, ending)
+	defer cancel()
+	why := x.l.why.Error()
+	if x.o.End != nil {
+		known, err := x.o.End(ctx)
+		if known != "" {
+			why = known
+		}
+		x.err = err
+	}
+	x.mu.Lock()
+	x.why = why
+	x.mu.Unlock()
+	x.kernels.turn <- struct{}{} // its cell has seen the end
+	x.kernels.drop()
+	<-x.kernels.turn
+	close(x.done)
+}
+
+// gone is the error of what is asked after the end, or in it.
+func (x *Box) gone() error {
+	select {
+	case <-x.done: // so that the reason is known
+	case <-time.After(interrupted):
+	}
+	why := x.Why()
+	if why == "" {
+		why = x.l.why.Error()
+	}
+	return &sandbox.Error{Kind: sandbox.Gone, Text: "the sandbox has ended: " + why + ". Create another one; files and variables of this one are lost"}
+}
+
+// failed returns an error of a channel as the caller's.
+func (x *Box) failed(err error) error {
+	if errors.Is(err, errLink) {
+		return x.gone()
+	}
+	return err
+}
+
+// Memory is what it uses now.
+func (x *Box) Memory() int64 {
+	x.look(context.Background())
+	return max(0, x.met.Load().Memory)
+}
+
+// look asks for what is used.
+func (x *Box) look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, interrupted)
+	defer cancel()
+	c, r, err := x.l.open(ctx, toLimits, order{})
+	if err != nil || r.Limits == nil {
+		return // what was known stays
+	}
+	c.forget()
+	x.met.Store(r.Limits)
+}
+
+// note says which limits were met since before.
+func (x *Box) note(ctx context.Context, before *limits) string {
+	x.look(context.WithoutCancel(ctx))
+	now := x.met.Load()
+	var notes []string
+	if now.OOM > before.OOM {
+		notes = append(notes, fmt.Sprintf("the sandbox has used up its memory (%d MiB), and a process was killed for that", x.o.Spec.Memory>>20))
+	}
+	if now.Full > before.Full {
+		notes = append(notes, fmt.Sprintf("the sandbox had as many processes and threads as it may (%d)", x.o.Spec.Processes))
+	}
+	return strings.Join(notes, "; ")
+}
+
+// A process runs in the sandbox.
+type process struct {
+	*channel
+}
+
+// begin starts a program.
+func (x *Box) begin(ctx context.Context, argv []string, talks bool) (process, error) {
+	streams := []byte{1, 2}
+	if talks {
+		streams = append(streams, 4)
+	}
+	c, _, err := x.l.open(ctx, toStart, order{Argv: argv, Env: environ(x.o.Env), Talks: talks}, streams...)
+	if err != nil {
+		return process{}, x.failed(err)
+	}
+	return process{c}, nil
+}
+
+// signal signals the group of the process.
+func (p process) signal(number byte) { p.tell(toSignal, []byte{number}) }
+
+// Command runs a line of the shell, once.
+func (x *Box) Command(ctx context.Context, c sandbox.Command) (*sandbox.Output, error) {
+	if len(c.Line) > maxLine || strings.ContainsRune(c.Line, 0) {
+		return nil, &sandbox.Error{Kind: sandbox.Invalid, Text: fmt.Sprintf("the command must have at most %d bytes and no zero byte: write a script into a file and run that", maxLine)}
+	}
+	before := x.met.Load()
+	p, err := x.begin(ctx, []string{"/bin/sh", "-c", c.Line}, false)
+	if err != nil {
+		return nil, err
+	}
+	out, errs := sandbox.NewClip(c.Keep), sandbox.NewClip(c.Keep)
+	var readers, closer sync.WaitGroup
+	read := make(chan struct{})
+	readers.Go(func() { _, _ = io.Copy(out, p.streams[1]) })  // until it is closed
+	readers.Go(func() { _, _ = io.Copy(errs, p.streams[2]) }) // until it is closed
+	closer.Go(func() { readers.Wait(); close(read) })
+	o := &sandbox.Output{}
+	o.ExitCode, o.TimedOut, err = x.await(ctx, p, c.Timeout)
+	late := time.NewTimer(lingering)
+	defer late.Stop()
+	select {
+	case <-read:
+	case <-late.C:
+	}
+	p.drop()
+	closer.Wait()
+	var left int64
+	o.Stdout, o.Left = out.Text()
+	o.Stderr, left = errs.Text()
+	o.Left += left
+	if err == nil {
+		o.Note = x.note(ctx, before)
+	}
+	return o, err
+}
+
+// await waits for the end of a process, and ends it where it takes too long.
+func (x *Box) await(ctx context.Context, p process, limit time.Duration) (code int, late bool, err error) {
+	var timeout <-chan time.Time
+	if limit > 0 {
+		t := time.NewTimer(limit)
+		defer t.Stop()
+		timeout = t.C
+	}
+	select {
+	case code := <-p.exit:
+		return code, false, nil
+	case <-x.l.quit:
+		return 0, false, x.gone()
+	case <-timeout:
+		late = true
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	p.signal(sigkill)
+	t := time.NewTimer(interrupted)
+	defer t.Stop()
+	select {
+	case <-p.exit:
+	case <-x.l.quit:
+	case <-t.C:
+	}
+	return 128 + sigkill, late, err
+}
