@@ -63,7 +63,7 @@ func newPool(g *Gateway, cfg *config.Config, old *pool) (*pool, error) {
 	p.named = p.watchNames()
 	v := view{g, p}
 	p.pipeline = newPipeline(cfg.Gateway.Admission, v, v.enduring(call.Options{
-		Admission: admissionOf(cfg, old), Authority: authority{v}, Quota: g.quota,
+		Admission: admissionOf(cfg, old), Authority: authority{v}, Quota: g.quota, Usage: v.usageOf,
 		Send: v.send, Record: v.keep, Reserve: g.record.reserve(), Begin: v.begin, NewID: record.NewID,
 		Check:   newSchemas(g.log).check,
 		Timeout: cfg.Gateway.CallTimeout, MaxTimeout: cfg.Gateway.MaxCallTimeout, Logger: g.log,
@@ -126,6 +126,7 @@ func quotas(cfg *config.Config) []quota.Limit {
 		out[i] = quota.Limit{
 			Name: l.Name, Per: quota.Per(l.Per), Tools: l.Tools, CallsPerMinute: l.CallsPerMinute,
 			Calls: int64(l.Calls), Bytes: l.Bytes, Time: l.Time, Spend: l.Spend,
+			Tokens: l.Tokens, Cost: l.Cost, Every: l.Every,
 		}
 	}
 	return out

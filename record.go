@@ -96,6 +96,7 @@ func (v view) keep(r *call.Request, res *tool.Result) {
 		Session: r.Session, Task: r.Task, Skill: r.Skill, Started: r.Started, Elapsed: res.Elapsed,
 		Bytes: res.Raw.Len() + len(res.Message), Attempts: r.Attempts, Notes: throughNote(r, res.Notes), Decision: r.Decision,
 	}
+	e.Usage = r.Spent()
 	if res.Handle != nil {
 		e.Handle = res.Handle.ID
 	}
@@ -121,6 +122,7 @@ type CallRecord struct {
 	Bytes     int         `json:"bytes"`
 	Attempts  int         `json:"attempts"`
 	Notes     []tool.Note `json:"notes,omitempty"`
+	Usage     *tool.Usage `json:"usage,omitempty"` // of models
 	// Running is a call that has begun, and of whose end nothing is known yet. Only
 	// those that may change something are in the record before they end.
 	Running bool `json:"running,omitempty"`
@@ -140,7 +142,7 @@ func callRecord(e record.Entry) CallRecord {
 	return CallRecord{
 		ID: e.ID, Server: e.Server, Tool: e.Tool, Kind: e.Kind, Caller: e.Caller,
 		Session: e.Session, Task: e.Task, Skill: e.Skill, Started: e.Started,
-		ElapsedMS: float64(e.Elapsed.Microseconds()) / 1e3, Bytes: e.Bytes, Attempts: e.Attempts, Notes: e.Notes,
+		ElapsedMS: float64(e.Elapsed.Microseconds()) / 1e3, Bytes: e.Bytes, Attempts: e.Attempts, Notes: e.Notes, Usage: e.Usage,
 	}
 }
 

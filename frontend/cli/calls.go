@@ -357,6 +357,9 @@ func callText(c tenon.CallRecord) string {
 	for _, n := range c.Notes {
 		line("note", "%s: %s", n.Stage, n.Text)
 	}
+	if u := c.Usage; u != nil {
+		line("models", "%s", usageText(u))
+	}
 	d := c.CallDetails
 	if d == nil {
 		line("details", "for its own caller and for an approver")
@@ -377,4 +380,13 @@ func callText(c tenon.CallRecord) string {
 	line("handle", "%s", d.Handle)
 	line("result", "%s", d.ResultHead)
 	return b.String()
+}
+
+// usageText says what models took.
+func usageText(u *tool.Usage) string {
+	text := fmt.Sprintf("%s: %s, %d tokens in, %d out", u.Model, count(u.Requests, "answer"), u.Input, u.Output)
+	if u.Cost != nil {
+		text += fmt.Sprintf(", cost %g", *u.Cost)
+	}
+	return text
 }

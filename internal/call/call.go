@@ -38,6 +38,9 @@ type Options struct {
 	// are those of an MCP tools/call, but for the name: r.Target's is the one to
 	// send, whatever they say. Its errors are those of upstream.Server.Call.
 	Send func(ctx context.Context, r *Request, params []byte) (tool.Bytes, error)
+	// Usage returns what a result says that models have taken for it, where the server
+	// is believed. Nil believes nobody.
+	Usage func(r *Request, raw tool.Bytes) (tool.Usage, bool)
 	// Secrets hides secrets in failures, and with Redact in results and progress too.
 	// Nil hides nothing.
 	Secrets Secrets
@@ -100,8 +103,16 @@ type Request struct {
 	// Opened are the handles whose results are among the arguments.
 	Opened []string
 
+	// Spending is what models have taken for it.
+	*Spending
+
 	clock *clock // set by deadline
-	spare bool   // another tool is tried where this one cannot be had; set by fallback
+	marks
+}
+
+// marks are what stages tell each other of a call.
+type marks struct {
+	spare bool // another tool is tried where this one cannot be had; set by fallback
 	// answered is set where the ledger knows what came of it, so that nobody was asked;
 	// then it must not run.
 	answered bool
@@ -149,7 +160,7 @@ func New(o Options) func(ctx context.Context, c tool.Call) *tool.Result {
 	}
 	run := chain(o)
 	return func(ctx context.Context, c tool.Call) (res *tool.Result) {
-		r := &Request{Call: c, ID: o.NewID(), Started: time.Now()}
+		r := &Request{Call: c, ID: o.NewID(), Started: time.Now(), Spending: new(Spending)}
 		defer func() {
 			if p := recover(); p != nil {
 				o.Logger.Error("call panicked", "id", r.ID, "panic", p, "stack", string(debug.Stack()))

@@ -22,14 +22,13 @@ func limit(o *Options, next Handler) Handler {
 		taken, over := o.Quota.Take(u)
 		if over != nil {
 			r.Decision = &tool.Decision{Behavior: tool.Deny, ReasonType: "limit", Reason: over.Text()}
-			kind := tool.Denied
-			if over.After > 0 {
-				kind = tool.Unavailable
-			}
-			return r.fail(kind, "%s", over.Text())
+			why := refusal(over)
+			return r.fail(why.Kind, "%s", why.Text)
 		}
+		r.against(taken)
 		began := time.Now()
 		res := next(ctx, r)
+		r.against(quota.Taken{})
 		taken.Done(int64(res.Raw.Len()+len(res.Message)), time.Since(began))
 		return res
 	}

@@ -50,7 +50,7 @@ func Refuser(o Options) func(ctx context.Context, c tool.Call, why *tool.Error, 
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return func(ctx context.Context, c tool.Call, why *tool.Error, notes ...tool.Note) *tool.Result {
-		r := &Request{Call: c, ID: o.NewID(), Started: time.Now(), Notes: notes}
+		r := &Request{Call: c, ID: o.NewID(), Started: time.Now(), Notes: notes, Spending: new(Spending)}
 		return record(&o, func(context.Context, *Request) *tool.Result { return failed(r, why) })(ctx, r)
 	}
 }

@@ -27,6 +27,11 @@ func send(o *Options) Handler {
 		r.Attempts++
 		raw, err := o.Send(ctx, r, params)
 		if err == nil {
+			if o.Usage != nil {
+				if u, ok := o.Usage(r, raw); ok {
+					r.Spend(u)
+				}
+			}
 			res := answered(r, raw)
 			if res.Kind == tool.Failed && o.Secrets != nil && res.Raw.Len() > 0 {
 				res.Raw = tool.OneOf(o.Secrets.Failure(res.Raw.Join()))

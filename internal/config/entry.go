@@ -121,6 +121,7 @@ func (e *entry) life(o *object) {
 	o.duration("retry_delay", 0, 10*time.Minute, &e.server.RetryDelay)
 	o.boolean("required", &e.server.Required)
 	o.boolean("trust_annotations", &e.server.TrustAnnotations)
+	o.boolean("trust_usage", &e.server.TrustUsage)
 	o.duration("timeout", time.Millisecond, maxTimeout, &e.server.Timeout)
 	o.duration("idle_timeout", 0, maxIdle, &e.server.IdleTimeout)
 	e.login(o)

@@ -42,6 +42,8 @@ type Server struct {
 
 	// TrustAnnotations lets what the server says of its tools make them laxer too.
 	TrustAnnotations bool `json:"trust_annotations,omitempty"`
+	// TrustUsage has what its results say that models took counted.
+	TrustUsage bool `json:"trust_usage,omitempty"`
 
 	MaxConcurrent int `json:"-"` // calls that run at once; 0 is no limit
 	MaxQueue      int `json:"-"` // calls that wait for that; 0 is none

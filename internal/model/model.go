@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/egress"
+	"github.com/tenon-mcp/tenon/tool"
 )
 
 // A Kind is the shape in which an endpoint is asked.
@@ -87,33 +88,7 @@ type Answer struct {
 }
 
 // Usage is what calls of models have taken.
-type Usage struct {
-	Provider  string   `json:"provider" jsonschema:"who answered"`
-	Model     string   `json:"model" jsonschema:"model that answered"`
-	Requests  int      `json:"requests" jsonschema:"answers that were paid for"`
-	Input     int      `json:"input_tokens" jsonschema:"tokens of the question"`
-	Output    int      `json:"output_tokens" jsonschema:"tokens of the answer, with what was thought"`
-	Reasoning int      `json:"reasoning_tokens,omitempty" jsonschema:"of these, tokens of thinking"`
-	Seconds   float64  `json:"audio_seconds,omitempty" jsonschema:"seconds of sound, where these are counted"`
-	Cost      *float64 `json:"cost,omitempty" jsonschema:"price of all that, where the operator has set prices"`
-}
-
-// Add adds the usage of another call.
-func (u *Usage) Add(v Usage) {
-	u.Provider, u.Model = cmp.Or(v.Provider, u.Provider), cmp.Or(v.Model, u.Model)
-	u.Requests += v.Requests
-	u.Input += v.Input
-	u.Output += v.Output
-	u.Reasoning += v.Reasoning
-	u.Seconds += v.Seconds
-	if v.Cost != nil {
-		sum := *v.Cost
-		if u.Cost != nil {
-			sum += *u.Cost
-		}
-		u.Cost = &sum
-	}
-}
+type Usage = tool.Usage
 
 const (
 	maxAnswer  = 16 << 20 // bytes of an answer, or of all its events

@@ -25,6 +25,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/egress"
 	"github.com/tenon-mcp/tenon/internal/model"
 	"github.com/tenon-mcp/tenon/internal/proc"
+	"github.com/tenon-mcp/tenon/tool"
 )
 
 // Common are the options of every such server.
@@ -154,7 +155,7 @@ func (b *Base) Deadline(ctx context.Context) (context.Context, context.CancelFun
 }
 
 // UsageKey is where the _meta of a result says what models were paid for it.
-const UsageKey = "tenon/usage"
+const UsageKey = tool.UsageKey
 
 // Bill is middleware that writes what the models of a call have taken into the _meta of
 // its result, also where the call failed in the end.

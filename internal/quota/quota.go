@@ -14,7 +14,8 @@
 // A call counts against all limits that are for it, or, where one of them is used
 // up, against none. Calls and units of spend are taken before the call, so a
 // crowd that comes at once gets no more than its limit; bytes and time are known
-// after it, so the call that crosses such a limit is the last one.
+// after it, so the call that crosses such a limit is the last one. What models take
+// is counted as they answer: the answer that crosses such a limit is the last one.
 //
 // Sessions are names of the caller's choice: a limit of a session keeps a run in
 // bounds, and one of a caller keeps the caller in bounds. A session of no name is
@@ -24,6 +25,7 @@ package quota
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,6 +56,12 @@ type Limit struct {
 	Bytes          int64         // of answers
 	Time           time.Duration // that calls took
 	Spend          float64       // units
+	Tokens         int64         // of models
+	Cost           float64       // of models, in the currency of the prices
+
+	// Every gives all that is used back when so long has passed since the first call
+	// that counted; 0 never does.
+	Every time.Duration
 }
 
 // Bounds of what is kept.
@@ -98,7 +106,16 @@ type count struct {
 	bytes  int64
 	time   time.Duration
 	spend  float64
+	models models
+	began  time.Time // of what is counted; for limits with Every
+	every  time.Duration
 	last   time.Time
+}
+
+// models is what models have taken.
+type models struct {
+	tokens int64
+	cost   float64
 }
 
 // Exceeded says that a limit is used up.
@@ -128,7 +145,7 @@ func (q *Quota) Configure(limits []Limit) {
 	q.ids = make([]string, len(limits))
 	known := map[string]bool{}
 	for i, l := range limits {
-		q.ids[i] = fmt.Sprintf("%s %q %q", l.Per, l.Name, l.Tools)
+		q.ids[i] = fmt.Sprintf("%s %q %q %s", l.Per, l.Name, l.Tools, l.Every)
 		known[q.ids[i]] = true
 	}
 	for s := range q.subjects {
@@ -148,6 +165,7 @@ const maxMatches = 16
 type Taken struct {
 	q      *Quota
 	counts [maxMatches]*count
+	limits [maxMatches]*Limit
 	n      int
 }
 
@@ -161,7 +179,6 @@ func (q *Quota) Take(u Use) (Taken, *Exceeded) {
 	now := time.Now()
 	q.sweep(now)
 	taken := Taken{q: q}
-	var limits [maxMatches]*Limit
 	for i := range q.limits {
 		l := &q.limits[i]
 		if !l.isFor(&u) {
@@ -171,20 +188,21 @@ func (q *Quota) Take(u Use) (Taken, *Exceeded) {
 		if c == nil {
 			return Taken{}, &Exceeded{*l, fmt.Sprintf("%d names at once", maxSubjects), time.Hour}
 		}
+		l.renew(c, now)
 		if over := l.over(c, u.Spend, now); over != nil {
 			return Taken{}, over
 		}
 		if taken.n == maxMatches {
 			return Taken{}, &Exceeded{*l, fmt.Sprintf("%d limits on one call", maxMatches), 0}
 		}
-		limits[taken.n], taken.counts[taken.n] = l, c
+		taken.limits[taken.n], taken.counts[taken.n] = l, c
 		taken.n++
 	}
 	for i, c := range taken.counts[:taken.n] {
 		c.calls++
 		c.spend += u.Spend
 		c.last = now
-		c.recent.add(now, limits[i].CallsPerMinute)
+		c.recent.add(now, taken.limits[i].CallsPerMinute)
 	}
 	return taken, nil
 }
@@ -200,6 +218,36 @@ func (t Taken) Done(bytes int64, took time.Duration) {
 		c.bytes += bytes
 		c.time += took
 	}
+}
+
+// Spend adds what models have taken for the call, while it runs or after it.
+func (t Taken) Spend(tokens int64, cost float64) {
+	if t.n == 0 {
+		return
+	}
+	t.q.mu.Lock()
+	defer t.q.mu.Unlock()
+	for _, c := range t.counts[:t.n] {
+		c.models.tokens += tokens
+		c.models.cost += cost
+	}
+}
+
+// Over returns the limit of what models may take that is used up by now, or nil.
+func (t Taken) Over() *Exceeded {
+	if t.n == 0 {
+		return nil
+	}
+	t.q.mu.Lock()
+	defer t.q.mu.Unlock()
+	now := time.Now()
+	for i, c := range t.counts[:t.n] {
+		t.limits[i].renew(c, now)
+		if over := t.limits[i].overModels(c, now); over != nil {
+			return over
+		}
+	}
+	return nil
 }
 
 // isFor reports whether the limit counts the call.
@@ -235,7 +283,7 @@ func (q *Quota) count(l *Limit, id string, u *Use, now time.Time) *count {
 		if len(q.subjects) >= maxSubjects {
 			return nil
 		}
-		c = &count{last: now}
+		c = &count{last: now, every: l.Every}
 		q.subjects[s] = c
 	}
 	return c
@@ -250,7 +298,7 @@ func (q *Quota) sweep(now time.Time) {
 	q.swept = now
 	for s, c := range q.subjects {
 		switch idle := now.Sub(c.last); {
-		case idle > forgetAfter:
+		case idle > max(forgetAfter, c.every):
 			delete(q.subjects, s)
 		case idle > window:
 			c.recent = ring{}
@@ -258,27 +306,58 @@ func (q *Quota) sweep(now time.Time) {
 	}
 }
 
+// renew gives back what was used before the time that the limit is for.
+func (l *Limit) renew(c *count, now time.Time) {
+	if l.Every <= 0 {
+		return
+	}
+	if c.began.IsZero() || now.Sub(c.began) >= l.Every {
+		c.calls, c.bytes, c.time, c.spend, c.models, c.began = 0, 0, 0, 0, models{}, now
+	}
+}
+
+// exceeded returns that so much is used up.
+func (l *Limit) exceeded(c *count, now time.Time, format string, args ...any) *Exceeded {
+	e := &Exceeded{Limit: *l, What: fmt.Sprintf(format, args...)}
+	if l.Every > 0 {
+		e.What += " in " + strings.TrimSuffix(strings.TrimSuffix(l.Every.String(), "0s"), "0m")
+		e.After = max(l.Every-now.Sub(c.began), time.Second)
+	}
+	return e
+}
+
+// overModels returns what another question to a model would exceed, or nil.
+func (l *Limit) overModels(c *count, now time.Time) *Exceeded {
+	switch {
+	case l.Tokens > 0 && c.models.tokens >= l.Tokens:
+		return l.exceeded(c, now, "%d tokens of models", l.Tokens)
+	case l.Cost > 0 && c.models.cost >= l.Cost:
+		return l.exceeded(c, now, "%g for models", l.Cost)
+	}
+	return nil
+}
+
 // over returns what a further call would exceed, or nil.
 func (l *Limit) over(c *count, spend float64, now time.Time) *Exceeded {
-	exceeded := func(after time.Duration, format string, args ...any) *Exceeded {
-		return &Exceeded{*l, fmt.Sprintf(format, args...), after}
-	}
 	switch {
 	case l.Calls > 0 && c.calls >= l.Calls:
-		return exceeded(0, "%d calls", l.Calls)
+		return l.exceeded(c, now, "%d calls", l.Calls)
 	case l.Bytes > 0 && c.bytes >= l.Bytes:
-		return exceeded(0, "%d bytes of answers", l.Bytes)
+		return l.exceeded(c, now, "%d bytes of answers", l.Bytes)
 	case l.Time > 0 && c.time >= l.Time:
-		return exceeded(0, "%s of calls", l.Time)
+		return l.exceeded(c, now, "%s of calls", l.Time)
 	case l.Spend > 0 && c.spend+spend > l.Spend:
-		return exceeded(0, "%g units of spend", l.Spend)
+		return l.exceeded(c, now, "%g units of spend", l.Spend)
+	}
+	if e := l.overModels(c, now); e != nil {
+		return e
 	}
 	if l.CallsPerMinute == 0 {
 		return nil
 	}
 	if oldest, full := c.recent.full(l.CallsPerMinute); full {
 		if wait := window - now.Sub(oldest); wait > 0 {
-			return exceeded(wait, "%d calls a minute", l.CallsPerMinute)
+			return &Exceeded{*l, fmt.Sprintf("%d calls a minute", l.CallsPerMinute), wait}
 		}
 	}
 	return nil

@@ -254,3 +254,40 @@ func BenchmarkTake(b *testing.B) {
 		taken.Done(100, time.Millisecond)
 	}
 }
+
+// TestModels: what models take counts at once, and a limit with a time gives it back.
+func TestModels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := configured(
+			quota.Limit{Per: quota.PerCaller, Tokens: 100, Every: 24 * time.Hour},
+			quota.Limit{Per: quota.PerCaller, Cost: 5},
+		)
+		taken, over := q.Take(use("a", "", "t"))
+		if over != nil || taken.Over() != nil {
+			t.Fatal("nothing was used")
+		}
+		taken.Spend(99, 0.5)
+		if taken.Over() != nil {
+			t.Error("99 of 100 tokens are too many")
+		}
+		taken.Spend(1, 0.5)
+		if e := taken.Over(); e == nil || e.What != "100 tokens of models in 24h" || e.After != 24*time.Hour {
+			t.Errorf("the call goes on: %+v", e)
+		}
+		if _, over := q.Take(use("a", "", "t")); over == nil {
+			t.Error("another call begins")
+		}
+		if _, over := q.Take(use("b", "", "t")); over != nil {
+			t.Error(over.Text())
+		}
+		time.Sleep(24 * time.Hour)
+		taken, over = q.Take(use("a", "", "t"))
+		if over != nil {
+			t.Fatalf("a day later: %s", over.Text())
+		}
+		taken.Spend(0, 4)
+		if e := taken.Over(); e == nil || e.What != "5 for models" || e.After != 0 {
+			t.Errorf("money comes back: %+v", e)
+		}
+	})
+}

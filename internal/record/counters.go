@@ -25,6 +25,9 @@ type Counter struct {
 	Attempts int64
 	Bytes    int64
 	Elapsed  time.Duration
+	Input    int64 // tokens that models read
+	Output   int64 // tokens that models wrote
+	Cost     float64
 }
 
 type counterKey struct {
@@ -52,6 +55,11 @@ func (c counters) add(e *Entry) {
 	n.Attempts += int64(e.Attempts)
 	n.Bytes += int64(e.Bytes)
 	n.Elapsed += e.Elapsed
+	if u := e.Usage; u != nil {
+		n.Input += int64(u.Input)
+		n.Output += int64(u.Output)
+		n.Cost += u.Price()
+	}
 }
 
 // Counters returns the totals of all calls since the record was made, forgotten

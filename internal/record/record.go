@@ -64,6 +64,7 @@ type Entry struct {
 	Notes    []tool.Note
 	Decision *tool.Decision // nil where nothing was decided
 	Handle   string         // of the whole result, where it was cut
+	Usage    *tool.Usage    // of models; nil where none was asked
 }
 
 // A Record keeps finished calls. All methods may be called at any time from any

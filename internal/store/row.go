@@ -68,6 +68,7 @@ type Call struct {
 	Attempts  int            `json:"attempts"`
 	Notes     []tool.Note    `json:"notes,omitempty"`
 	Decision  *tool.Decision `json:"decision,omitempty"`
+	Usage     *tool.Usage    `json:"usage,omitempty"` // of models
 	Details
 }
 
@@ -130,7 +131,7 @@ func (s *core) encode(f *Finished) encoded {
 		Caller:  tool.Caller{Name: s.name(f.Caller.Name), Via: f.Caller.Via},
 		Session: s.name(f.Session), Task: s.name(f.Task), Skill: s.name(f.Skill),
 		Started: f.Started.UTC().Truncate(time.Microsecond), ElapsedMS: float64(f.Elapsed.Microseconds()) / 1e3,
-		Bytes: f.Bytes, Attempts: f.Attempts, Notes: s.notes(f.Notes), Decision: s.decision(f.Decision),
+		Bytes: f.Bytes, Attempts: f.Attempts, Notes: s.notes(f.Notes), Decision: s.decision(f.Decision), Usage: s.usage(f.Usage),
 	}}
 	if f.begun != nil {
 		r.Type, r.Run = TypeBegun, s.self.id()
@@ -142,6 +143,16 @@ func (s *core) encode(f *Finished) encoded {
 	r.ResultHead = s.cut(resultText(f), maxHead)
 	s.arguments(f, &r.Details)
 	return s.encodeRow(&r)
+}
+
+// usage returns what is kept of the usage of models. Their names come from outside.
+func (s *core) usage(u *tool.Usage) *tool.Usage {
+	if u == nil {
+		return nil
+	}
+	out := *u
+	out.Provider, out.Model = s.name(u.Provider), s.name(u.Model)
+	return &out
 }
 
 // notes returns what is kept of notes.
@@ -363,6 +374,6 @@ func (c *Call) Entry() record.Entry {
 	return record.Entry{
 		ID: c.ID, Server: c.Server, Tool: c.Tool, Kind: c.Kind, Caller: c.Caller, Session: c.Session, Task: c.Task,
 		Skill: c.Skill, Started: c.Started, Elapsed: time.Duration(c.ElapsedMS * float64(time.Millisecond)),
-		Bytes: c.Bytes, Attempts: c.Attempts, Notes: c.Notes, Decision: c.Decision, Handle: c.Handle,
+		Bytes: c.Bytes, Attempts: c.Attempts, Notes: c.Notes, Decision: c.Decision, Handle: c.Handle, Usage: c.Usage,
 	}
 }

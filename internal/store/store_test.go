@@ -90,6 +90,7 @@ func finished(i int) store.Finished {
 			Session: "s", Task: "t", Skill: "k", Started: time.Unix(1_700_000_000+int64(i), 123_456_000), Elapsed: 1500 * time.Microsecond,
 			Bytes: 42, Attempts: 2, Notes: []tool.Note{{Stage: "retry", Text: "sent twice"}}, Handle: "h_1",
 			Decision: &tool.Decision{Behavior: tool.Allow, ReasonType: "ok"},
+			Usage:    &tool.Usage{Provider: "Acme", Model: "m", Requests: 1, Input: 5, Output: 7},
 		},
 		Arguments: json.RawMessage(`{"path":"a.txt","n":9007199254740993}`),
 		Result:    tool.OneOf([]byte(`{"content":[{"type":"text","text":"hello \"you\""},{"type":"text","text":"second"}]}`)),

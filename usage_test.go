@@ -1,0 +1,109 @@
+package tenon_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// thinker is a server whose tool says that models took what its argument says.
+func thinker() *mcp.Server {
+	srv := mcp.NewServer(&mcp.Implementation{Name: "thinker", Version: "1"}, nil)
+	type in struct {
+		Usage map[string]any `json:"usage"`
+	}
+	mcp.AddTool(srv, &mcp.Tool{Name: "think"}, func(_ context.Context, _ *mcp.CallToolRequest, i in) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{
+			Meta: mcp.Meta{tool.UsageKey: i.Usage}, Content: []mcp.Content{&mcp.TextContent{Text: "thought"}},
+		}, nil, nil
+	})
+	return srv
+}
+
+func thinkers(t *testing.T, limits string) *tenon.Gateway {
+	t.Helper()
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return thinker() }, nil))
+	t.Cleanup(web.Close)
+	return open(t, tenon.Options{
+		Config: write(t, "version: 1\nservers:\n  ours: {bundled: thinker}\n  stranger: {url: "+web.URL+"}\n  friend: {url: "+web.URL+", trust_usage: true}\n"+
+			"  deputy: {agent: {tool: ours/think, argument: x}}\npolicy: {limits: ["+limits+"]}\n"),
+		Bundled: []tenon.Bundled{{
+			Name: "thinker", New: func(json.RawMessage, tool.Place) (*mcp.Server, error) { return thinker(), nil },
+			Meta: map[string]tool.Meta{"think": {Registered: true, ReadOnly: true}},
+		}},
+	})
+}
+
+func think(t *testing.T, g *tenon.Gateway, server, usage string, c tool.Call) (*tool.Result, *tool.Usage) {
+	t.Helper()
+	c.Server, c.Tool, c.Arguments = server, "think", json.RawMessage(`{"usage": `+usage+`}`)
+	res := g.Call(context.WithoutCancel(t.Context()), c)
+	rec, ok := g.CallRecord(res.ID)
+	if !ok {
+		t.Fatal("the call is not in the record")
+	}
+	return res, rec.Usage
+}
+
+const used = `{"provider": "Acme", "model": "m-1", "requests": 1, "input_tokens": 900, "output_tokens": 100, "cost": 0.5}`
+
+// TestUsageIsRecorded takes what servers say that models took, of those that are believed.
+func TestUsageIsRecorded(t *testing.T) {
+	g := thinkers(t, "{per: caller, cost: 1000}")
+	for server, believed := range map[string]bool{"ours": true, "friend": true, "stranger": false} {
+		res, u := think(t, g, server, used, tool.Call{})
+		if res.Kind != "" || (u != nil) != believed {
+			t.Errorf("%s: %s: %s, usage %+v", server, res.Kind, res.Text(), u)
+		}
+		if u != nil && (u.Model != "m-1" || u.Input != 900 || u.Output != 100 || u.Price() != 0.5) {
+			t.Errorf("%s: %+v", server, u)
+		}
+		page, err := g.Record().Calls(t.Context(), tenon.CallFilter{Server: server})
+		if err != nil || len(page.Calls) != 1 || (page.Calls[0].Usage != nil) != believed {
+			t.Errorf("%s: the list of calls has %+v, %v", server, page.Calls, err)
+		}
+	}
+	for _, odd := range []string{
+		`{"requests": 1, "input_tokens": -5000}`, `{"requests": 1, "cost": -7}`, `{"requests": 1e300}`, `"all"`, `{}`, `null`,
+		`{"requests": 1, "model": "` + strings.Repeat("x", 5000) + `"}`,
+	} {
+		if _, u := think(t, g, "ours", odd, tool.Call{}); u != nil {
+			t.Errorf("%s is taken as %+v", odd, u)
+		}
+	}
+}
+
+// TestBudgetsOfModels refuses calls before they run once tokens or money are used up.
+func TestBudgetsOfModels(t *testing.T) {
+	for _, tt := range []struct{ limit, want string }{
+		{"{per: caller, tokens: 1500}", "1500 tokens of models for this caller is used up"},
+		{"{per: caller, cost: 0.9, every: 24h}", "0.9 for models in 24h for this caller is used up. Wait"},
+		{"{per: session, tokens: 1500}", "for this session"},
+	} {
+		g := thinkers(t, tt.limit)
+		who := tool.Call{Caller: tool.Caller{Name: "ann"}, Session: "s"}
+		for range 3 { // of one whom nobody believes nothing counts
+			think(t, g, "stranger", used, who)
+		}
+		for range 2 {
+			if res, _ := think(t, g, "ours", used, who); res.Kind != "" {
+				t.Fatalf("%s: %s: %s", tt.limit, res.Kind, res.Text())
+			}
+		}
+		res, u := think(t, g, "ours", used, who)
+		if res.Kind != tool.Denied && res.Kind != tool.Unavailable || !strings.Contains(res.Text(), tt.want) || u != nil {
+			t.Errorf("%s: %s: %s, usage %+v", tt.limit, res.Kind, res.Text(), u)
+		}
+		if res, _ := think(t, g, "ours", used, tool.Call{Caller: tool.Caller{Name: "bob"}, Session: "s"}); res.Kind != "" {
+			t.Errorf("%s: somebody else: %s: %s", tt.limit, res.Kind, res.Text())
+		}
+	}
+}
