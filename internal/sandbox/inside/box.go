@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/sandbox"
+	"github.com/tenon-mcp/tenon/internal/sandbox/kernel"
 )
 
 const (
 	// lingering is how long output is read after a command has ended: what it has
 	// started in the background may keep the stream open.
 	lingering = 300 * time.Millisecond
-	// interrupted is how long a cell has to end after it was interrupted.
+	// interrupted is how long a process has to end once it was killed.
 	interrupted = 2 * time.Second
 	// ending is how long the end of a container may take.
 	ending = 30 * time.Second
@@ -29,11 +30,11 @@ const (
 
 // A Box is a sandbox.
 type Box struct {
-	o       Options
-	l       *link
-	python  string
-	kernels kernels
-	met     atomic.Pointer[limits] // when that was last asked
+	o      Options
+	l      *link
+	python string
+	cells  *kernel.Session
+	met    atomic.Pointer[limits] // when that was last asked
 	life
 }
 
@@ -51,7 +52,8 @@ type life struct {
 // Open waits until the program is there, and returns the sandbox. Where it fails, or
 // ctx ends before, the way is closed and End called.
 func Open(ctx context.Context, w Way, o Options) (*Box, error) {
-	x := &Box{o: o, l: newLink(w), kernels: kernels{turn: make(chan struct{}, 1)}, life: life{done: make(chan struct{})}}
+	x := &Box{o: o, l: newLink(w), life: life{done: make(chan struct{})}}
+	x.cells = kernel.NewSession(x.interpreter)
 	x.met.Store(&limits{})
 	rest := context.WithoutCancel(ctx)
 	x.tasks.Go(func() { x.finish(rest) })
@@ -107,9 +109,7 @@ func (x *Box) finish(ctx context.Context) {
 	x.mu.Lock()
 	x.why = why
 	x.mu.Unlock()
-	x.kernels.turn <- struct{}{} // its cell has seen the end
-	x.kernels.drop()
-	<-x.kernels.turn
+	x.cells.Close(ending) // its cell has seen the end
 	close(x.done)
 }
 
@@ -166,36 +166,15 @@ func (x *Box) note(ctx context.Context, before *limits) string {
 	return strings.Join(notes, "; ")
 }
 
-// A process runs in the sandbox.
-type process struct {
-	*channel
-}
-
-// begin starts a program.
-func (x *Box) begin(ctx context.Context, argv []string, talks bool) (process, error) {
-	streams := []byte{1, 2}
-	if talks {
-		streams = append(streams, 4)
-	}
-	c, _, err := x.l.open(ctx, toStart, order{Argv: argv, Env: environ(x.o.Env), Talks: talks}, streams...)
-	if err != nil {
-		return process{}, x.failed(err)
-	}
-	return process{c}, nil
-}
-
-// signal signals the group of the process.
-func (p process) signal(number byte) { p.tell(toSignal, []byte{number}) }
-
 // Command runs a line of the shell, once.
 func (x *Box) Command(ctx context.Context, c sandbox.Command) (*sandbox.Output, error) {
 	if len(c.Line) > maxLine || strings.ContainsRune(c.Line, 0) {
 		return nil, &sandbox.Error{Kind: sandbox.Invalid, Text: fmt.Sprintf("the command must have at most %d bytes and no zero byte: write a script into a file and run that", maxLine)}
 	}
 	before := x.met.Load()
-	p, err := x.begin(ctx, []string{"/bin/sh", "-c", c.Line}, false)
+	p, _, err := x.l.open(ctx, toStart, order{Argv: []string{"/bin/sh", "-c", c.Line}, Env: environ(x.o.Env)}, 1, 2)
 	if err != nil {
-		return nil, err
+		return nil, x.failed(err)
 	}
 	out, errs := sandbox.NewClip(c.Keep), sandbox.NewClip(c.Keep)
 	var readers, closer sync.WaitGroup
@@ -224,7 +203,7 @@ func (x *Box) Command(ctx context.Context, c sandbox.Command) (*sandbox.Output, 
 }
 
 // await waits for the end of a process, and ends it where it takes too long.
-func (x *Box) await(ctx context.Context, p process, limit time.Duration) (code int, late bool, err error) {
+func (x *Box) await(ctx context.Context, p *channel, limit time.Duration) (code int, late bool, err error) {
 	var timeout <-chan time.Time
 	if limit > 0 {
 		t := time.NewTimer(limit)

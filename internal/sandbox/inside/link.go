@@ -338,17 +338,8 @@ func (c *channel) feed(stop <-chan struct{}, b []byte) (int, error) {
 	return sent, nil
 }
 
-// An input is that of a process.
-type input struct{ c *channel }
-
-// Write sends it.
-func (i input) Write(b []byte) (int, error) { return i.c.feed(nil, b) }
-
-// Close ends it.
-func (i input) Close() error {
-	i.c.tell(toFinish, nil)
-	return nil
-}
+// signal signals the group of a process.
+func (c *channel) signal(number byte) { c.tell(toSignal, []byte{number}) }
 
 // A stream is what a process prints, or a file.
 type stream struct {
