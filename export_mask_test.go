@@ -18,3 +18,6 @@ func MaskedLog(h slog.Handler, secret string) *slog.Logger {
 
 // Hiding returns a peer to whom no secret is told.
 func Hiding(g *Gateway, p tool.Peer) tool.Peer { return g.hiding(p) }
+
+// LogOf returns the log of a gateway.
+func LogOf(g *Gateway) *slog.Logger { return g.log }

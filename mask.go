@@ -16,7 +16,7 @@ import (
 // redactOptions returns what a configuration says is secret.
 func redactOptions(cfg *config.Config) redact.Options {
 	r := cfg.Policy.Redact
-	o := redact.Options{Secrets: cfg.Secrets, Settings: cfg.Settings, Keys: r.Keys}
+	o := redact.Options{Secrets: cfg.Secrets, Keys: r.Keys}
 	for _, p := range r.Patterns {
 		o.Patterns = append(o.Patterns, redact.Pattern{Name: p.Name, Expr: p.Pattern})
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -28,6 +30,45 @@ func TestErrorsHoldNoSecret(t *testing.T) {
 	}
 	if strings.Contains(string(res.Raw.Join()), "s3cr3t") {
 		t.Errorf("the raw result holds the secret: %s", res.Raw.Join())
+	}
+}
+
+// TestErrorsHoldTheirWords: a word that is the value of a variable is a word still, in
+// errors, results and logs. What is a secret by where it comes from, by its
+// name or by its look is hidden in all of them, under whatever name it is given.
+func TestErrorsHoldTheirWords(t *testing.T) {
+	const words = "settings of /var/lib/data at db.example.com, gpt-4o-mini"
+	secrets := []string{"plainword", "swordfish", "Zq8vX2mW9rT4kL7p", "tunafish"}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "word"), []byte("plainword\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log lockedBuffer
+	o := tenon.Options{
+		Env:    append(os.Environ(), "SEA_TOKEN=tunafish"),
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Config: write(t, "version: 1\npolicy: {redact: true}\nservers:\n  other: {command: nothing, env: {MODE: settings, DATA: /var/lib/data, HOST: db.example.com, MODEL: gpt-4o-mini, "+
+			"FIRST: '${file:"+filepath.Join(dir, "word")+"}', DB_PASSWORD: swordfish, THIRD: Zq8vX2mW9rT4kL7p, FOURTH: '${env:SEA_TOKEN}'}}\n"),
+	}
+	all := words + " and " + strings.Join(secrets, " ")
+	tenon.AddTool(&o, tenon.Function{Name: "fails"}, func(context.Context, struct{}) (any, error) { return nil, errors.New(all) })
+	tenon.AddTool(&o, tenon.Function{Name: "works"}, func(context.Context, struct{}) (any, error) { return all, nil })
+	g := open(t, o)
+	tenon.LogOf(g).Error(all)
+	texts := map[string]string{"log": log.String()}
+	for _, name := range []string{"fails", "works"} {
+		res := g.Call(t.Context(), tool.Call{Server: "go", Tool: name})
+		texts[name] = res.Text()
+	}
+	for where, text := range texts {
+		if !strings.Contains(text, words) {
+			t.Errorf("%s hides words: %s", where, text)
+		}
+		for _, secret := range secrets {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s shows %s: %s", where, secret, text)
+			}
+		}
 	}
 }
 

@@ -82,7 +82,7 @@ func (g *Gateway) reload(ctx context.Context) (Reloaded, error) {
 	if sameConfig(old.cfg, cfg) && old.trust.same() {
 		return Reloaded{}, nil
 	}
-	g.secrets.Learn(cfg.Secrets, cfg.Settings...)
+	g.secrets.Learn(cfg.Secrets)
 	p, err := newPool(g, cfg, old)
 	if err != nil {
 		return Reloaded{}, err

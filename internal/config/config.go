@@ -121,14 +121,12 @@ type Config struct {
 	Broken []Problem
 	// Warnings are what was read over: unknown keys of foreign files, say.
 	Warnings []Problem
-	// Secrets are the texts to hide wherever they turn up, in logs above all:
-	// what .env holds, what `env:` and `headers:` hold, and what interpolation
-	// took from the environment. Texts shorter than six bytes are left out, for
-	// hiding each "true" and "8080" would hide the log.
+	// Secrets are the texts to hide wherever they turn up: what ${file:…}, ${keyring:…}
+	// and ${secret:…} gave; and of .env, of `env:`, `headers:` and `options:` and of what
+	// interpolation took from the environment, whatever is a secret by its name or by its
+	// look (redact.IsSetting). Texts shorter than six bytes are left out, for hiding each
+	// "true" and "8080" would hide the log.
 	Secrets []tool.Secret
-	// Settings are those of Secrets that look like none: a path, the name of a host. A
-	// log need not show them, and a result is of no use without them.
-	Settings []tool.Secret `json:",omitempty"`
 }
 
 // Gateway is the section `gateway:`, what concerns the whole process.

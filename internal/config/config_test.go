@@ -224,24 +224,24 @@ func TestDotenv(t *testing.T) {
 }
 
 // TestEnvironmentWins: what the environment says goes over .env, an empty value
-// too; what .env holds is hidden.
+// too; what .env holds is hidden, unless it looks like no secret.
 func TestEnvironmentWins(t *testing.T) {
 	dir := write(t, map[string]string{
-		".env":       "BOTH=from-the-file\nEMPTY=from-the-file\nFILE=only-in-the-file\nUNUSED=never-asked-for\n",
+		".env":       "BOTH=file-key-111\nEMPTY=file-key-111\nFILE=only-file-key-222\nUNUSED=never-asked-key-333\nMODE=settings\n",
 		"tenon.yaml": "version: 1\nservers: {a: {command: x, args: ['${env:BOTH}', '${env:EMPTY}', '${env:FILE}', '${env:HOME}']}}\n",
 	})
-	cfg, err := config.Load(config.Source{Path: filepath.Join(dir, "tenon.yaml"), Env: []string{"BOTH=from-the-environment", "EMPTY=", "HOME=/home/ada", "=C:=x", "junk"}})
+	cfg, err := config.Load(config.Source{Path: filepath.Join(dir, "tenon.yaml"), Env: []string{"BOTH=environment-key-444", "EMPTY=", "HOME=/home/ada", "=C:=x", "junk"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"from-the-environment", "", "only-in-the-file", "/home/ada"}, cfg.Servers[0].Args); diff != "" {
+	if diff := cmp.Diff([]string{"environment-key-444", "", "only-file-key-222", "/home/ada"}, cfg.Servers[0].Args); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s", diff)
 	}
 	var secrets []string
 	for _, s := range cfg.Secrets {
 		secrets = append(secrets, s.Reveal())
 	}
-	want := []string{"from-the-environment", "only-in-the-file", "never-asked-for", "from-the-file"}
+	want := []string{"environment-key-444", "never-asked-key-333", "only-file-key-222", "file-key-111"}
 	if diff := cmp.Diff(want, secrets); diff != "" {
 		t.Errorf("secrets, the longest first (-want +got):\n%s", diff)
 	}

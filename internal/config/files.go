@@ -23,7 +23,7 @@ const (
 // files are the files of one load, and the environment that they see.
 type files struct {
 	env      map[string]string // the environment above .env
-	secrets  map[string]bool   // texts to hide; false for those that look like settings
+	secrets  map[string]bool   // texts to hide
 	mistakes []source.Mistake  // outside server entries
 	opened   int
 	noted    map[string]bool // absolute paths of files, and of folders that were looked through
@@ -117,7 +117,7 @@ func (f *files) dotenv(folders ...string) {
 	}
 }
 
-// envFile reads a file as .env is written. All that it holds is secret.
+// envFile reads a file as .env is written. What it holds is hidden as what `env:` holds.
 func (f *files) envFile(path string, to *[]source.Mistake) map[string]string {
 	file := f.newFile(path)
 	data, err := f.read(path)
@@ -133,9 +133,12 @@ func (f *files) envFile(path string, to *[]source.Mistake) map[string]string {
 	return values
 }
 
-// hide remembers a text that was given under a name as one to hide.
+// hide remembers a text that was given under a name as one to hide, unless both look
+// as if it were no secret.
 func (f *files) hide(name, value string) {
-	f.secrets[value] = f.secrets[value] || !redact.IsSetting(name, value)
+	if !redact.IsSetting(name, value) {
+		f.secrets[value] = true
+	}
 }
 
 // A shape is what a file holds, told by its keys.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -192,7 +193,7 @@ func (l *loader) finish() (*Config, error) {
 	}
 	l.cfg.Broken = source.Problems(broken)
 	l.cfg.Warnings = append(source.Problems(l.warnings), skills.Warnings...)
-	l.cfg.Secrets, l.cfg.Settings = l.allSecrets()
+	l.cfg.Secrets = l.allSecrets()
 	l.cfg.Files = slices.Sorted(maps.Keys(l.noted))
 	if l.cfg.Strict || len(l.mistakes)+len(skills.Mistakes) > 0 {
 		l.mistakes = append(l.mistakes, broken...)
@@ -267,11 +268,31 @@ func (l *loader) keepSecrets(s Server) {
 			l.hide(name, v.Reveal())
 		}
 	}
+	var options any
+	if text := s.Options.Reveal(); text != "" && json.Unmarshal([]byte(text), &options) == nil {
+		l.hideOptions("", options)
+	}
+}
+
+// hideOptions hides what the options of a bundled server hold under a name.
+func (l *loader) hideOptions(name string, value any) {
+	switch v := value.(type) {
+	case string:
+		l.hide(name, v)
+	case []any:
+		for _, item := range v {
+			l.hideOptions(name, item)
+		}
+	case map[string]any:
+		for key, item := range v {
+			l.hideOptions(key, item)
+		}
+	}
 }
 
 // allSecrets returns the secrets worth hiding, the longest first, so that one
-// within another does not spoil it, and those of them that are settings.
-func (l *loader) allSecrets() (all, settings []tool.Secret) {
+// within another does not spoil it.
+func (l *loader) allSecrets() (all []tool.Secret) {
 	const least = 6
 	texts := slices.Sorted(maps.Keys(l.secrets))
 	slices.SortStableFunc(texts, func(a, b string) int { return len(b) - len(a) })
@@ -280,9 +301,6 @@ func (l *loader) allSecrets() (all, settings []tool.Secret) {
 			continue
 		}
 		all = append(all, tool.NewSecret(t))
-		if !l.secrets[t] {
-			settings = append(settings, tool.NewSecret(t))
-		}
 	}
-	return all, settings
+	return all
 }

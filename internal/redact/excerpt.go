@@ -11,7 +11,7 @@ import (
 func (r *Redactor) Excerpt(s string) string {
 	e := r.engine.Load()
 	if t := strings.TrimSpace(s); t != "" && (t[0] == '{' || t[0] == '[') && json.Valid([]byte(t)) {
-		out, _ := e.json([]byte(s), job{what: values | settings | forms, keys: true})
+		out, _ := e.json([]byte(s), job{what: values | forms, keys: true})
 		s = string(out) // a text in it may hold JSON again
 	}
 	s = r.Text(s)

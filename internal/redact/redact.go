@@ -45,8 +45,7 @@ type Pattern struct {
 
 // Options says what is secret, beside what has a known form.
 type Options struct {
-	Secrets  []tool.Secret // known values
-	Settings []tool.Secret // those of them that are hidden in texts alone, and not in results
+	Secrets  []tool.Secret // known values: see IsSetting for those that are none
 	Patterns []Pattern
 	Keys     []string // names whose values JSON hides, beside those that are known
 }
@@ -54,7 +53,7 @@ type Options struct {
 // A Redactor hides secrets. It is safe for concurrent use.
 type Redactor struct {
 	mu      sync.Mutex
-	secrets map[string]bool // all that were ever known: an old one may still be in what a server says; false for settings
+	secrets map[string]bool // all that were ever known: an old one may still be in what a server says
 	engine  atomic.Pointer[engine]
 }
 
@@ -83,53 +82,42 @@ func (r *Redactor) Configure(o Options) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.learn(o.Secrets, o.Settings)
+	r.learn(o.Secrets)
 	e := *r.engine.Load()
 	e.patterns, e.keys = patterns, keys
 	r.engine.Store(&e)
 	return nil
 }
 
-// Learn hides more secrets from now on, of which some are settings.
-func (r *Redactor) Learn(secrets []tool.Secret, settings ...tool.Secret) {
+// Learn hides more secrets from now on.
+func (r *Redactor) Learn(secrets []tool.Secret) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.learn(secrets, settings)
+	r.learn(secrets)
 }
 
 // learn adds secrets. The lock is held.
-func (r *Redactor) learn(secrets, settings []tool.Secret) {
+func (r *Redactor) learn(secrets []tool.Secret) {
 	changed := r.engine.Load().automaton == nil
-	mild := map[string]bool{}
-	for _, s := range settings {
-		mild[s.Reveal()] = true
-	}
 	for _, s := range secrets {
 		for _, text := range append(inner(s.Reveal()), s.Reveal()) {
-			if len(strings.TrimSpace(text)) < least {
+			if len(strings.TrimSpace(text)) < least || r.secrets[text] {
 				continue
 			}
-			was, known := r.secrets[text]
-			is := was || !mild[text] // a secret never becomes a setting
-			changed = changed || !known || was != is
-			r.secrets[text] = is
+			changed = true
+			r.secrets[text] = true
 		}
 	}
 	if !changed {
 		return
 	}
-	seen := map[string]*rule{}
+	seen := map[string]bool{}
 	rules := formRules()
-	for s, strong := range r.secrets {
+	for s := range r.secrets {
 		for _, v := range spellings(s) {
-			switch known := seen[v]; {
-			case len(v) < least:
-			case known != nil:
-				known.mild = known.mild && !strong
-			default:
-				seen[v] = valueRule(v)
-				seen[v].mild = !strong
-				rules = append(rules, seen[v])
+			if len(v) >= least && !seen[v] {
+				seen[v] = true
+				rules = append(rules, valueRule(v))
 			}
 		}
 	}
@@ -138,19 +126,19 @@ func (r *Redactor) learn(secrets, settings []tool.Secret) {
 	r.engine.Store(&e)
 }
 
-// Text returns a text without secrets and settings.
+// Text returns a text without secrets.
 func (r *Redactor) Text(s string) string {
-	if out, n := r.engine.Load().text([]byte(s), values|settings|forms); n > 0 {
+	if out, n := r.engine.Load().text([]byte(s), values|forms); n > 0 {
 		return string(out)
 	}
 	return s
 }
 
-// JSON returns JSON without secrets and settings, for people and for records: whatever stands
-// under a key that is named like a secret is hidden as well. It stays JSON, and
-// what is no JSON is read as text.
+// JSON returns JSON without secrets, for people and for records: whatever stands under
+// a key that is named like a secret is hidden as well. It stays JSON, and what is no
+// JSON is read as text.
 func (r *Redactor) JSON(raw []byte) []byte {
-	out, _ := r.engine.Load().json(raw, job{what: values | settings | forms, keys: true})
+	out, _ := r.engine.Load().json(raw, job{what: values | forms, keys: true})
 	return out
 }
 
@@ -161,10 +149,9 @@ func (r *Redactor) Values(raw []byte) []byte {
 	return out
 }
 
-// Failure returns the JSON in which a server tells of a failure, without secrets and
-// settings.
+// Failure returns the JSON in which a server tells of a failure, without secrets.
 func (r *Redactor) Failure(raw []byte) []byte {
-	out, _ := r.engine.Load().json(raw, job{what: values | settings | forms})
+	out, _ := r.engine.Load().json(raw, job{what: values | forms})
 	return out
 }
 
@@ -188,7 +175,6 @@ type what int
 
 const (
 	values what = 1 << iota
-	settings
 	forms
 )
 
@@ -211,17 +197,13 @@ type rule struct {
 	anchor string
 	value  string
 	behind int
-	mild   bool // the value is a setting
 	form   form
 }
 
 // what tells which kind of rule it is.
 func (r *rule) what() what {
-	switch {
-	case r.form != nil:
+	if r.form != nil {
 		return forms
-	case r.mild:
-		return settings
 	}
 	return values
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"math/rand/v2"
 	"net/url"
 	"strings"
 	"testing"
@@ -301,8 +302,8 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// TestSettings: what is no secret by its name and by its look is hidden in a log, and
-// stays in a result.
+// TestSettings: what is no secret by its name and by its look is none, and what looks
+// random is one under any name.
 func TestSettings(t *testing.T) {
 	for value, names := range map[string][2]string{ // a setting under the first name, none under the second
 		"production":            {"NODE_ENV", "DB_PASSWORD"},
@@ -312,35 +313,57 @@ func TestSettings(t *testing.T) {
 		"https://example.com/a": {"BASE_URL", "WEBHOOK_SECRET"},
 		"application/json":      {"Accept", "Authorization"},
 		`C:\Users\ann`:          {"HOME_DIR", "KEY"},
+		"settings":              {"MODE", "API_KEY_2"},
+		"password":              {"GRANT_TYPE", "password"},
+		"tokens.json":           {"TOKEN_FILE", "TOKEN_RO"},
 	} {
 		if !redact.IsSetting(names[0], value) || redact.IsSetting(names[1], value) {
 			t.Errorf("%s: %v under %s, %v under %s", value, redact.IsSetting(names[0], value), names[0], redact.IsSetting(names[1], value), names[1])
 		}
 	}
-	for _, value := range []string{"not-a-real-key-000", "hunter2hunter2", "https://ann:pw@example.com", "https://x/?key=a", "/K7MDENG/bPxRfiCY12345", "p@ssword"} {
+	for _, value := range []string{
+		"gpt-4o-mini", "claude-opus-4-20250514", "llama3.1:8b-instruct", "en_US.UTF-8", "Europe/Berlin", "2026-11-30T16:00:00Z", "500000", "127.0.0.1:8080",
+		"--max-old-space-size=4096", "You are a helpful assistant; answer in English.", "ann@example.com", "text-embedding-3-small", "src/**/*.go", "postgres16",
+		"https://example.com/mcp?limit=100&sort=name", `{"level":"debug","retries":3}`, "kubernetes-admin@cluster.local", "ubuntu-24.04-arm64", "Straßenverkehr", "GitHubEnterprise",
+		"/usr/lib/x86_64-linux-gnu", "python3.12", "INFORMATION", "readonly,strict", "sha256", "configuration",
+	} {
+		if !redact.IsSetting("X", value) {
+			t.Errorf("%s is no setting", value)
+		}
+	}
+	for _, value := range []string{
+		"not-a-real-key-000", "hunter2hunter2", "https://ann:pw@example.com", "https://x/?key=a", "/K7MDENG/bPxRfiCY12345", "p@ssword",
+		"550e8400-e29b-41d4-a716-446655440000", "--token=swordfish", "AB12-CD34-EF56", "postgres://u:word@db/x", "qwxkzjvhbnmplkjg",
+	} {
 		if redact.IsSetting("X", value) {
 			t.Errorf("%s is a setting", value)
 		}
 	}
-	o := known("production", "not-a-real-key-000")
-	o.Settings = o.Secrets[:1]
-	r := redactor(t, o)
-	in := `{"a":"production not-a-real-key-000"}`
-	if got := r.Text(in); got != `{"a":"••• •••"}` {
-		t.Error(got)
-	}
-	if got := string(r.Failure([]byte(in))); got != `{"a":"••• •••"}` {
-		t.Error(got)
-	}
-	if got, n := r.Result(tool.OneOf([]byte(in))); string(got.Join()) != `{"a":"production •••"}` || n != 1 {
-		t.Errorf("%d %s", n, got.Join())
-	}
-	r.Learn(o.Secrets) // it is a secret after all
-	if got, n := r.Result(tool.OneOf([]byte(in))); n != 2 {
-		t.Errorf("%d %s", n, got.Join())
-	}
-	r.Learn(o.Secrets, o.Settings...)
-	if got, n := r.Result(tool.OneOf([]byte(in))); n != 2 {
-		t.Errorf("%d %s", n, got.Join())
+}
+
+// TestRandomIsNoSetting: of keys in each usual alphabet hardly one passes for words.
+func TestRandomIsNoSetting(t *testing.T) {
+	const lower, upper, digits = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"
+	chance := rand.New(rand.NewPCG(1, 2))
+	for name, letters := range map[string]string{
+		"lower": lower, "upper": upper, "letters": lower + upper, "hex": digits + "abcdef", "base32": upper + "234567",
+		"base36": lower + digits, "base62": lower + upper + digits, "base64": lower + upper + digits + "+/", "url64": lower + upper + digits + "-_",
+	} {
+		const keys = 2000
+		for _, n := range []int{12, 16, 20, 32, 64} {
+			passed := 0
+			for range keys {
+				key := make([]byte, n)
+				for i := range key {
+					key[i] = letters[chance.IntN(len(letters))]
+				}
+				if redact.IsSetting("MODE", string(key)) {
+					passed++
+				}
+			}
+			if most := map[int]int{12: keys / 15, 16: keys / 50, 20: keys / 200}[n]; passed > most {
+				t.Errorf("%d of %d keys of %d characters of %s pass for settings", passed, keys, n, name)
+			}
+		}
 	}
 }

@@ -1,47 +1,203 @@
 package redact
 
-import "strings"
+import (
+	"net/url"
+	"slices"
+	"strings"
+)
 
 // IsSetting reports whether a value that a program is given under a name is a
 // setting, and no secret: where neither the name nor the value looks like one. A
-// path, the name of a host or a word such as production stands in many results, and
-// hiding it there would make them useless.
+// path, the name of a host or a word such as production stands in many texts, and
+// hiding it there would make them useless. What looks random is a secret under any
+// name.
 func IsSetting(name, value string) bool {
-	w := words(name)
-	if isSecretName(name) || len(w) > 0 && (w[len(w)-1] == "key" || w[len(w)-1] == "pat" || w[len(w)-1] == "pwd" || w[len(w)-1] == "pass") {
-		return false
-	}
-	if scheme, rest, ok := strings.Cut(value, "://"); ok && scheme != "" {
-		return !strings.ContainsAny(rest, "@?#") && isPlain(rest, 40)
-	}
-	if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "./") || strings.HasPrefix(value, "../") || strings.HasPrefix(value, "~/") ||
-		len(value) > 2 && value[1] == ':' && value[2] == '\\' {
-		return isPlain(value, 200)
-	}
-	return len(value) <= 24 && isPlain(value, 24)
+	return !namesSecret(name) && !isRandom(value)
 }
 
-// isPlain reports whether a text is made of words, with numbers of at most two
-// digits, or of five behind a colon, between signs.
-func isPlain(s string, most int) bool {
-	if len(s) > most {
+// namesSecret reports whether the name of a variable, a header or an option says that
+// its value is a secret. It reads more into it than isSecretName does, which looks at
+// names in any text.
+func namesSecret(name string) bool {
+	w := words(name)
+	for len(w) > 0 && strings.Trim(w[len(w)-1], "0123456789") == "" { // API_KEY_2
+		w = w[:len(w)-1]
+	}
+	if len(w) == 0 {
 		return false
 	}
-	start := 0
-	for i := 0; i <= len(s); i++ {
-		if i < len(s) && strings.IndexByte(`/\:._-, ~`, s[i]) < 0 {
+	last := w[len(w)-1]
+	switch last {
+	case "key", "pat", "pwd", "pass", "keys":
+		return true
+	case "file", "path", "dir", "url", "uri", "name", "type", "mode", "length", "len", "ttl", "count", "limit", "min", "max",
+		"expiry", "timeout", "endpoint", "header", "provider", "store", "backend", "enabled", "required", "id":
+		return isSecretName(name)
+	}
+	return isSecretName(name) || isSecretName(strings.Join(w, "_")) ||
+		slices.ContainsFunc(w[:len(w)-1], func(s string) bool {
+			return s == "password" || s == "passwd" || s == "passphrase" || s == "secret" || s == "token" && w[0] != "max" || s == "credential"
+		})
+}
+
+// isRandom reports whether a value looks random, as keys and passwords do, or holds a
+// credential. Words and numbers between signs do not, and neither do paths, addresses,
+// versions and dates.
+func isRandom(s string) bool {
+	const longest = 4 << 10 // nobody writes a longer one by hand
+	if len(s) > longest {
+		return true
+	}
+	if strings.Contains(s, "://") {
+		if u, err := url.Parse(s); err == nil && (u.User != nil || inQuery(u)) {
+			return true
+		}
+	}
+	var p parts
+	for _, token := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" \t\r\n,;\"'`()[]{}<>|", r) }) {
+		if name, value, ok := strings.Cut(token, "="); ok && value != "" && namesSecret(name) || signed(token) {
+			return true
+		}
+	}
+	for piece := range strings.FieldsFuncSeq(s, func(r rune) bool { return r < 0x80 && !isAlnum(int(r)) }) {
+		if p.add(piece) {
+			return true
+		}
+	}
+	return p.random()
+}
+
+// inQuery reports whether the query of an address, or what stands behind its #, holds
+// a secret.
+func inQuery(u *url.URL) bool {
+	for name, list := range u.Query() {
+		if namesSecret(name) || name == "sig" || name == "signature" || name == "code" || slices.ContainsFunc(list, isRandom) {
+			return true
+		}
+	}
+	return false
+}
+
+// signed reports whether a word has signs in it as passwords do, and neither an
+// address nor a path does.
+func signed(s string) bool {
+	if name, host, ok := strings.Cut(s, "@"); ok && name != "" && strings.Contains(host, ".") && !strings.ContainsAny(s, "!$^*#") {
+		return false // ann@example.com
+	}
+	for i := 1; i+1 < len(s); i++ {
+		if strings.IndexByte("@!$^*#", s[i]) >= 0 && isAlnum(int(s[i-1])) && isAlnum(int(s[i+1])) {
+			return true
+		}
+	}
+	return false
+}
+
+// parts is what the pieces of a value were found to be, all together.
+type parts struct {
+	pairs, odd    int // letters beside each other in words, and those of them that no word has
+	mixed, digits int // pieces of letters and digits; digits
+	says          bool
+}
+
+// add looks at a piece, and reports whether it alone looks random.
+func (p *parts) add(s string) bool {
+	const longest = 40
+	if len(s) > longest {
+		return true
+	}
+	runs := runsOf(s)
+	letters, humps := 0, 0
+	for _, r := range runs {
+		if isDigit(int(r[0])) {
+			p.digits += len(r)
+			if len(r) > 9 {
+				return true
+			}
 			continue
 		}
-		part := s[start:i]
-		letters := strings.Trim(part, "0123456789") == part && !strings.ContainsFunc(part, func(c rune) bool { return !isUpper(int(c)) && !isLower(int(c)) })
-		digits := strings.Trim(part, "0123456789") == ""
-		switch {
-		case letters && len(part) <= 20:
-		case digits && (len(part) <= 2 || len(part) <= 5 && start > 0 && s[start-1] == ':'):
-		default:
-			return false
+		letters = max(letters, len(r))
+		h := words(r)
+		humps += len(h)
+		pairs, odd := oddPairs(h)
+		p.pairs, p.odd = p.pairs+pairs, p.odd+odd
+		if pairs >= 7 && isOdd(pairs, odd) || isHumped(len(h), len(r)) {
+			return true
 		}
-		start = i + 1
+		for _, w := range h {
+			p.says = p.says || w == "key" || w == "secret" || w == "token" || w == "password"
+		}
 	}
-	return true
+	switch {
+	case len(runs) < 2:
+		return false
+	case len(runs) == 2 && letters >= 3 && (len(s)-letters <= 4 || isDigit(int(s[0]))): // llama3, python312, 512mb
+		return false
+	}
+	p.mixed++
+	return len(runs) > 3 || len(s) > 6
+}
+
+// random reports whether all pieces together look random.
+func (p *parts) random() bool {
+	return p.mixed >= 3 || p.digits > 18 || p.says && p.digits > 2 || p.pairs >= 6 && 10*p.odd > 3*p.pairs
+}
+
+// isOdd reports whether so many odd pairs are too many for words. Of twelve random
+// letters in a row one time in seventy has fewer, and so has all but one word in fifty.
+func isOdd(pairs, odd int) bool {
+	if pairs > 10 {
+		return 5*odd >= pairs
+	}
+	return 3*odd > pairs
+}
+
+// isHumped reports whether so many letters have capitals too often for a name of words.
+func isHumped(humps, letters int) bool {
+	switch {
+	case letters < 6 || humps < 2:
+		return false
+	case humps < 4:
+		return 5*humps > 2*letters
+	}
+	return 7*humps > 2*letters
+}
+
+// runsOf splits a piece where letters become digits, and digits letters.
+func runsOf(s string) []string {
+	var out []string
+	start := 0
+	for i := 1; i <= len(s); i++ {
+		if i == len(s) || isDigit(int(s[i])) != isDigit(int(s[i-1])) {
+			out = append(out, s[start:i])
+			start = i
+		}
+	}
+	return out
+}
+
+// oddPairs counts the letters beside each other in words, and those that hardly any
+// word has.
+func oddPairs(words []string) (pairs, odd int) {
+	for _, w := range words {
+		for i := 1; i < len(w); i++ {
+			a, b := int(w[i-1]), int(w[i])
+			if !isLower(a) || !isLower(b) {
+				continue
+			}
+			pairs++
+			if strings.IndexByte(follows[a-'a'], byte(b)) < 0 {
+				odd++
+			}
+		}
+	}
+	return pairs, odd
+}
+
+// follows are the letters that stand behind each letter in words: of the pairs in
+// English words and in names of programs all but the rarest twentieth.
+var follows = [26]string{
+	"abcdfgiklmnprstuvwy", "aeilorsu", "acehiklortu", "adegilorsuy", "abcdefgilmnpqrstvwxy", "aefilorstu", // a to f
+	"aeghinorsu", "aeiortu", "abcdefglmnoprstvxz", "", "eis", "adeilostuy", "abeilmopsu", // g to m
+	"acdefgiklnoprstuv", "abcdfgiklmnoprstuvwx", "aehiloprstu", "u", "acdegiklmnorstuvy", "acehiklopstuwy", // n to s
+	"acehiloprstuy", "abcdegilmnprst", "aei", "aehinors", "ept", "eps", "e", // t to z
 }
