@@ -167,6 +167,31 @@ func TestCharsets(t *testing.T) {
 	holds(t, convert(t, declared, document.Request{}), "Łódź")
 }
 
+// TestUnseen leaves out of every format what nobody sees, and says so.
+func TestUnseen(t *testing.T) {
+	const hidden, shown = "sec\u200bret \u202egnp\u202c \U000E0041\U000E0042tag \u2060\ufeffend", "secret gnp tag end"
+	for name, body := range map[string][]byte{
+		"a.txt": []byte(hidden), "a.md": []byte("# " + hidden + "\n\nx"), "a.csv": []byte("a,b\n" + hidden + ",1\n"), "a.json": []byte(`{"a":"` + hidden + `"}`),
+		"a.html": []byte("<html><title>" + hidden + "</title><p>" + hidden), "a.xml": []byte("<a>" + hidden + "</a>"),
+		"a.docx": zipped(t, "word/document.xml", `<w:document><w:body><w:p><w:r><w:t>`+hidden+`</w:t></w:r></w:p></w:body></w:document>`),
+		"a.zip":  zipped(t, "in.txt", hidden),
+	} {
+		doc := convert(t, source(name, body), document.Request{})
+		holds(t, doc, shown)
+		said := strings.Join(doc.Notes, " ") + doc.Title
+		for _, h := range doc.Outline {
+			said += h.Text
+		}
+		if strings.ContainsAny(doc.Markdown+said, "\u200b\u202e\U000E0041\u2060\ufeff") {
+			t.Errorf("%s: %+q, beside it %+q", name, doc.Markdown, said)
+		}
+		if !strings.Contains(said, "characters that cannot be seen were left out") {
+			t.Errorf("%s: it is not said: %q", name, doc.Notes)
+		}
+	}
+	holds(t, convert(t, source("a.txt", []byte("می\u200cخواهم 👩\u200d💻")), document.Request{}), "می\u200cخواهم 👩\u200d💻")
+}
+
 // TestPage converts a page with everything in it.
 func TestPage(t *testing.T) {
 	src := source("", []byte(`<!DOCTYPE html><html lang="en"><head><title>Tea &amp; cake</title><meta name="author" content="Ada"><style>p{}</style></head><body>

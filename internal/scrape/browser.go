@@ -24,8 +24,8 @@ import (
 // program of the machine uses it. It does not go by another proxy: where the web is
 // reached by one alone, leave the browser out.
 type Browser struct {
-	Path    string // of the program
-	Spawner *proc.Spawner
+	Path    string        // of the program
+	Spawner *proc.Spawner // nil: one for each page, which ends with it
 	Env     []string
 	// NoSandbox runs it without its own sandbox, which does not work for root: a page
 	// that breaks out of the browser can then do what this process can.
@@ -82,7 +82,12 @@ func (c *Chain) dump(ctx context.Context, address string) ([]byte, error) {
 	}
 	defer out.close()
 	b := c.o.Browser
-	p, err := b.Spawner.Start(ctx, proc.Command{Path: b.Path, Args: b.arguments(profile, out, address), Env: append([]string{"HOME=" + profile, "XDG_CONFIG_HOME=" + profile, "XDG_CACHE_HOME=" + profile}, b.Env...), Dir: profile})
+	spawner := b.Spawner
+	if spawner == nil {
+		spawner = proc.New(proc.Options{})
+		defer spawner.Close()
+	}
+	p, err := spawner.Start(ctx, proc.Command{Path: b.Path, Args: b.arguments(profile, out, address), Env: append([]string{"HOME=" + profile, "XDG_CONFIG_HOME=" + profile, "XDG_CACHE_HOME=" + profile}, b.Env...), Dir: profile})
 	if err != nil {
 		return nil, miss(false, "%v", err)
 	}

@@ -509,3 +509,15 @@ func TestSettings(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestUnseen leaves out what nobody sees, whoever has read the page.
+func TestUnseen(t *testing.T) {
+	for _, change := range []func(*scrape.Options){nil, siteOnly} {
+		w := newWorld(t, change)
+		w.web.Add(doubles.Page{URL: "http://harbour.example/unseen", Title: "A\u202et\u202citle", Text: []string{strings.Repeat("Plain words of a page that differ in each of its lines. ", 20) + "sec\u200bret\U000E0041\U000E0042 \u2066end\u2069"}})
+		p := w.good(t, "http://harbour.example/unseen")
+		if strings.ContainsAny(p.Title+p.Text+notes(p), "\u202e\u200b\U000E0041\u2066") || !strings.Contains(p.Text, "secret end") || !strings.Contains(notes(p), "characters that cannot be seen were left out") {
+			t.Errorf("%s: %+q, %+q, %+q", p.Via, p.Title, p.Text, p.Notes)
+		}
+	}
+}

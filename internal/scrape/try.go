@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/egress"
 )
 
@@ -72,8 +73,9 @@ func (w way) limited(ctx context.Context, j job, waiting int) (found, error) {
 // take scores what was found and keeps it where it is the best so far. It reports
 // whether no other way need be tried.
 func (t *try) take(w way, f found) bool {
-	f.text = strings.TrimSpace(f.text)
-	if f.text == "" {
+	var hidden int
+	f.text, hidden = answer.Seen(f.text)
+	if f.text = strings.TrimSpace(f.text); f.text == "" {
 		t.missed(w.name, "it gave no text")
 		return false
 	}
@@ -84,6 +86,9 @@ func (t *try) take(w way, f found) bool {
 	if score < 1 && (Challenge(f.text) || utf8.RuneCountInString(f.text) < 50) {
 		t.missed(w.name, fmt.Sprintf("what it gave is no content (quality %.0f of 10): %q", score, egress.Plain(f.text, 100)))
 		return false
+	}
+	if hidden > 0 {
+		f.notes = append(f.notes, fmt.Sprintf("%d characters that cannot be seen were left out of the text", hidden))
 	}
 	if t.best == nil || score > t.score {
 		t.best, t.via, t.score = &f, w.name, score
@@ -117,7 +122,8 @@ func (t *try) result(ctx context.Context) (*Page, error) {
 		return nil, f
 	}
 	p := t.page
-	p.Title, p.Text, p.Via, p.Score = t.best.title, t.best.text, t.via, t.score
+	p.Title, _ = answer.Seen(t.best.title)
+	p.Text, p.Via, p.Score = t.best.text, t.via, t.score
 	p.Final = cmp.Or(t.best.final, p.URL)
 	p.Notes = append(p.Notes, t.best.notes...)
 	for _, name := range t.misses {

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/document"
 	"github.com/tenon-mcp/tenon/internal/egress"
 )
@@ -199,34 +199,10 @@ func (o *output) about(b *strings.Builder) {
 	}
 }
 
-// clean leaves out what cannot be seen but is read by a model, and tells how much.
-func clean(s string) (string, int) {
-	hidden := 0
-	out := strings.Map(func(r rune) rune {
-		if invisible(r) {
-			hidden++
-			return -1
-		}
-		return r
-	}, s)
-	return out, hidden
-}
-
+// visible returns a text without what cannot be seen.
 func visible(s string) string {
-	s, _ = clean(s)
+	s, _ = answer.Seen(s)
 	return s
-}
-
-// invisible reports whether a character is a control, turns text around, or is a tag
-// by which text is hidden. Joiners and marks of a script are left.
-func invisible(r rune) bool {
-	switch {
-	case r == '\n' || r == '\t' || r == '\r':
-		return false
-	case unicode.IsControl(r):
-		return true
-	}
-	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r >= 0xe0000 && r <= 0xe007f || r == 0x2028 || r == 0x2029
 }
 
 func isEnd(err error) bool { return errors.Is(err, io.EOF) }

@@ -34,6 +34,9 @@ func NewFor(o Options, k Knobs) (*mcp.Server, error) {
 		}
 	}
 	o.Proxy = "none"
+	if o.Browser == "" {
+		o.Browser = "-"
+	}
 	s, err := build(o, k.Getenv)
 	if err != nil {
 		return nil, err

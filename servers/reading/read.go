@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/document"
 	"github.com/tenon-mcp/tenon/internal/egress"
 	"github.com/tenon-mcp/tenon/internal/typed"
@@ -208,7 +209,11 @@ func (j *job) output(ctx context.Context) (output, error) {
 	if j.final != j.in.URI {
 		out.Final = egress.Plain(j.final, 1000)
 	}
-	head, before := j.head, utf8.RuneCountInString(j.head)
+	head, hidden := answer.Seen(j.head) // the rest was seen through as it was converted
+	if hidden > 0 {
+		j.note("%d characters that cannot be seen were left out of what the page says of itself", hidden)
+	}
+	before := utf8.RuneCountInString(head)
 	if j.head != "" && j.src.Data != nil {
 		head, before = head+"\n\n", before+2
 	}
@@ -231,10 +236,6 @@ func (j *job) output(ctx context.Context) (output, error) {
 	}
 	if j.in.Offset > 0 && j.in.Offset >= out.Chars {
 		return output{}, fmt.Errorf("offset %d is beyond the end: the document has %d characters", j.in.Offset, out.Chars)
-	}
-	var hidden int
-	if out.Content, hidden = clean(out.Content); hidden > 0 {
-		j.note("%d characters that cannot be seen were left out of the text", hidden)
 	}
 	if j.in.Outline {
 		out.Content, out.Next = "", 0

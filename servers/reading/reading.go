@@ -41,17 +41,23 @@ type Options struct {
 	MaxDownload int      `json:"max_download_mb,omitempty" jsonschema:"size in MiB, once unpacked, beyond which nothing is downloaded, 1 to 1024; default: 100"`
 	TimeoutSec  float64  `json:"timeout_sec,omitempty" jsonschema:"seconds for one call with all that it does, 5 to 600; default: 120"`
 	Tesseract   string   `json:"tesseract,omitempty" jsonschema:"program that reads text in images (OCR); default: tesseract, where it is found in the PATH; - for none"`
+	Readers
 
+	Proxy  string `json:"proxy,omitempty" jsonschema:"proxy for all requests, such as http://proxy.example:3128; none is for none; default: that of the environment"`
+	CAFile string `json:"ca_file,omitempty" path:"yes" jsonschema:"file of PEM certificates to trust besides the system's"`
+}
+
+// Readers are the settings of the other ways to read a page.
+type Readers struct {
 	JinaAPIKey       string `json:"jina_api_key,omitempty" jsonschema:"key of the Jina reader, which is asked for pages that cannot be downloaded; better in the environment of the server as JINA_API_KEY"`
 	JinaBaseURL      string `json:"jina_base_url,omitempty" jsonschema:"base URL of a Jina reader, which needs no key where it is your own; default: $JINA_BASE_URL, else https://r.jina.ai"`
 	SerperAPIKey     string `json:"serper_api_key,omitempty" jsonschema:"key of Serper, whose scraper is asked next; better in the environment of the server as SERPER_API_KEY"`
 	SerperScrapeURL  string `json:"serper_scrape_base_url,omitempty" jsonschema:"base URL of Serper's scraper; default: $SERPER_SCRAPE_BASE_URL, else https://scrape.serper.dev"`
 	FirecrawlAPIKey  string `json:"firecrawl_api_key,omitempty" jsonschema:"key of Firecrawl, which is asked last; better in the environment of the server as FIRECRAWL_API_KEY"`
 	FirecrawlBaseURL string `json:"firecrawl_base_url,omitempty" jsonschema:"base URL of Firecrawl; default: $FIRECRAWL_BASE_URL, else https://api.firecrawl.dev"`
+	Browser          string `json:"browser,omitempty" jsonschema:"path of a Chromium or Chrome, which reads pages that the other ways cannot; auto wants the one in PATH, - is none; default: the one in PATH, unless this runs as root or goes by a proxy"`
+	BrowserNoSandbox bool   `json:"browser_no_sandbox,omitempty" jsonschema:"run the browser without its own sandbox, which does not work for root; a page that breaks out of it can then do what this server can"`
 	YouTubeBaseURL   string `json:"youtube_base_url,omitempty" jsonschema:"where pages of YouTube are read from; default: $YOUTUBE_BASE_URL, else https://www.youtube.com"`
-
-	Proxy  string `json:"proxy,omitempty" jsonschema:"proxy for all requests, such as http://proxy.example:3128; none is for none; default: that of the environment"`
-	CAFile string `json:"ca_file,omitempty" path:"yes" jsonschema:"file of PEM certificates to trust besides the system's"`
 }
 
 const (
@@ -70,12 +76,12 @@ type server struct {
 	guard   *egress.Guard
 	pages   *egress.Client
 	youtube *egress.Client
-	policy  *scrape.Policy
-	readers bool     // there is a service that reads pages
-	temp    string   // folder of downloads; "" is the system's
-	cache   string   // of compiled code; "" is the user's
-	env     []string // of programs that help to convert
-	command []string // of the child that reads PDF; none reads it in this process
+	browser *scrape.Browser
+	ways    *scrape.Chain // of no call: what is the same in all of them
+	temp    string        // folder of downloads; "" is the system's
+	cache   string        // of compiled code; "" is the user's
+	env     []string      // of programs that help to convert
+	command []string      // of the child that reads PDF; none reads it in this process
 	slots   chan struct{}
 }
 
@@ -125,23 +131,31 @@ func build(o Options, getenv func(string) string) (*server, error) {
 			return nil, fmt.Errorf("option youtube_base_url: %w", err)
 		}
 	}
+	helpers, err := scrape.NewHelpers(getenv, scrape.HelperOptions{Browser: o.Browser, NoSandbox: o.BrowserNoSandbox, Proxy: o.Proxy})
+	if err != nil {
+		return nil, err
+	}
+	s.browser = helpers.Browser
 	chain, err := s.chain(document.New(document.Options{Tesseract: "-"}))
 	if err != nil {
 		return nil, fmt.Errorf("options of reading: %w", err)
 	}
-	s.policy, s.readers = chain.Policy(), len(chain.Ways()) > 1
+	s.ways = chain
 	return s, nil
 }
 
 // chain returns the other ways to read a page.
 func (s *server) chain(c *document.Converter) (*scrape.Chain, error) {
 	return scrape.New(scrape.Options{
-		Pages: s.pages, Guard: s.guard, Documents: c, Blocked: s.o.Blocked, Timeout: s.timeout,
+		Pages: s.pages, Guard: s.guard, Documents: c, Browser: s.browser, Blocked: s.o.Blocked, Timeout: s.timeout,
 		Jina:      scrape.Service{Base: s.o.JinaBaseURL, Key: s.o.JinaAPIKey},
 		Serper:    scrape.Service{Base: s.o.SerperScrapeURL, Key: s.o.SerperAPIKey},
 		Firecrawl: scrape.Service{Base: s.o.FirecrawlBaseURL, Key: s.o.FirecrawlAPIKey},
 	})
 }
+
+// readers reports whether there is another way to read pages than to download them.
+func (s *server) readers() bool { return len(s.ways.Ways()) > 1 }
 
 // complete takes from the environment what no option says.
 func (o *Options) complete(getenv func(string) string) {

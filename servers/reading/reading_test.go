@@ -360,9 +360,10 @@ func TestOptions(t *testing.T) {
 		"option blocked":          {Blocked: []string{"a/b/c"}},
 		"option max_download_mb":  {MaxDownload: -1},
 		"option timeout_sec":      {TimeoutSec: 1},
-		"base URL of jina":        {JinaBaseURL: "ftp://x"},
-		"option youtube_base_url": {YouTubeBaseURL: "nowhere"},
+		"base URL of jina":        {Readers: reading.Readers{JinaBaseURL: "ftp://x"}},
+		"option youtube_base_url": {Readers: reading.Readers{YouTubeBaseURL: "nowhere"}},
 		"option ca_file":          {CAFile: "no such file"},
+		"option browser":          {Readers: reading.Readers{Browser: "chromium"}},
 	} {
 		if _, err := reading.New(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o, err, want)

@@ -24,7 +24,7 @@ const maxPage = 10 << 20 // bytes of a page that is looked into for films and re
 
 // remote gets what lies at an address.
 func (j *job) remote(ctx context.Context, address string) error {
-	if err := j.s.policy.Check(address); err != nil {
+	if err := j.s.ways.Policy().Check(address); err != nil {
 		return err
 	}
 	u, err := url.Parse(address)
@@ -47,7 +47,7 @@ func (j *job) remote(ctx context.Context, address string) error {
 	if !isPage(kind, j.src) {
 		return nil
 	}
-	if j.s.readers && j.poor(ctx) {
+	if j.s.readers() && j.poor(ctx) {
 		if j.fallback(ctx, address, errors.New("the page as it was downloaded holds next to no text")) == nil {
 			return nil
 		}
@@ -89,7 +89,7 @@ func is[E error](err error) bool {
 // get downloads to a file that is gone when the call ends. A download that breaks off
 // is begun anew, as one that cannot begin is.
 func (j *job) get(ctx context.Context, address string) (*egress.Response, error) {
-	if deadline, ok := ctx.Deadline(); ok && j.s.readers { // the readers want some of the time
+	if deadline, ok := ctx.Deadline(); ok && j.s.readers() { // the readers want some of the time
 		var cancel func()
 		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
 		defer cancel()
@@ -117,7 +117,7 @@ func (j *job) get(ctx context.Context, address string) (*egress.Response, error)
 // fill downloads into f. Where there is an answer that broke off, it returns both.
 func (j *job) fill(ctx context.Context, f *os.File, address string, waits []time.Duration) (*egress.Response, error) {
 	resp, body, err := j.s.pages.Open(ctx, egress.Request{
-		URL: address, Robots: true, Refuse: j.s.policy.Check, Retry: egress.Retry{Waits: waits},
+		URL: address, Robots: true, Refuse: j.s.ways.Policy().Check, Retry: egress.Retry{Waits: waits},
 		Header: http.Header{"Accept": {"text/html,application/xhtml+xml,application/pdf;q=0.9,*/*;q=0.8"}, "Accept-Language": {"en,*;q=0.5"}},
 	})
 	if err != nil {
@@ -199,8 +199,8 @@ func (j *job) fallback(ctx context.Context, address string, cause error) error {
 	switch {
 	case ctx.Err() != nil, final(cause):
 		return cause
-	case !j.s.readers:
-		return fmt.Errorf("%w. No service that reads pages is set up as another way (options jina_api_key, jina_base_url, serper_api_key, firecrawl_api_key)", cause)
+	case !j.s.readers():
+		return fmt.Errorf("%w. No other way to read pages is set up (options jina_api_key, jina_base_url, serper_api_key, firecrawl_api_key, browser)", cause)
 	}
 	page, err := j.ask(ctx, address)
 	if err != nil {
@@ -277,7 +277,7 @@ func resolve(base, ref string) (string, error) {
 
 // captions gets and reads captions.
 func (j *job) captions(ctx context.Context, from *egress.Client, at string) ([]media.Cue, error) {
-	resp, err := from.Do(ctx, egress.Request{URL: at, MaxBody: maxPage, Refuse: j.s.policy.Check, Retry: egress.Retry{Waits: j.s.waits[:min(1, len(j.s.waits))]}})
+	resp, err := from.Do(ctx, egress.Request{URL: at, MaxBody: maxPage, Refuse: j.s.ways.Policy().Check, Retry: egress.Retry{Waits: j.s.waits[:min(1, len(j.s.waits))]}})
 	if err != nil {
 		return nil, err
 	}

@@ -151,7 +151,7 @@ func TestReaders(t *testing.T) {
 	w.serve("/app", "text/html", []byte(`<html><body><div id="app">Loading…</div><script src="app.js"></script></body></html>`))
 	w.HandleFunc("/gone", func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusNotFound) })
 	jina := doubles.Jina(pages)
-	cs := connect(t, reading.Options{JinaBaseURL: doubles.Start(t, jina), JinaAPIKey: doubles.Key, Roots: []string{t.TempDir()}}, w.knobs)
+	cs := connect(t, reading.Options{Readers: reading.Readers{JinaBaseURL: doubles.Start(t, jina), JinaAPIKey: doubles.Key}, Roots: []string{t.TempDir()}}, w.knobs)
 	got := good(t, cs, args{"uri": "http://site.example/guide"})
 	holds(t, got.text, "how the pump is taken apart", "by way of jina", "status 403")
 	if got.data.Format != "page" || got.data.Title != "Guide to the pump" {

@@ -54,7 +54,7 @@ func TestVideo(t *testing.T) {
 	w := newWeb(t)
 	given := newTube(t, w)
 	given.Store(true)
-	cs := connect(t, reading.Options{YouTubeBaseURL: "http://" + w.knobs.Web}, w.knobs)
+	cs := connect(t, reading.Options{Readers: reading.Readers{YouTubeBaseURL: "http://" + w.knobs.Web}}, w.knobs)
 	for _, uri := range []string{"https://www.youtube.com/watch?v=aaaaaaaaaaa&t=10s", "https://youtu.be/aaaaaaaaaaa?si=x", "https://m.youtube.com/shorts/aaaaaaaaaaa", "http://youtube.com/embed/aaaaaaaaaaa", "https://www.youtube.com/live/aaaaaaaaaaa"} {
 		got := good(t, cs, args{"uri": uri})
 		holds(t, got.body, "# How a \"lock\" works; {in} 4 minutes", "By: Canal School", "Length: 4:05", "## Description", "[0:00] Water flows in\n[1:05] and the gate opens.")
@@ -81,7 +81,7 @@ func TestVideoByReader(t *testing.T) {
 	newTube(t, w)
 	pages := doubles.NewWeb()
 	pages.Add(doubles.Page{URL: "https://www.youtube.com/watch?v=consentaaaa", Title: "By a reader", Text: []string{strings.Repeat("What is said in the film is written down here by the reader in whole sentences. ", 10)}})
-	cs := connect(t, reading.Options{YouTubeBaseURL: "http://" + w.knobs.Web, JinaBaseURL: doubles.Start(t, doubles.Jina(pages))}, w.knobs)
+	cs := connect(t, reading.Options{Readers: reading.Readers{YouTubeBaseURL: "http://" + w.knobs.Web, JinaBaseURL: doubles.Start(t, doubles.Jina(pages))}}, w.knobs)
 	holds(t, good(t, cs, args{"uri": "https://youtu.be/consentaaaa"}).text, "What is said in the film", "by way of jina")
 	pages.Add(doubles.Page{URL: "https://www.youtube.com/watch?v=silentaaaaa", Title: "By a reader", Text: []string{strings.Repeat("Somebody has heard this and wrote it down for the reader of the page. ", 10)}})
 	got := good(t, cs, args{"uri": "https://youtu.be/silentaaaaa"})

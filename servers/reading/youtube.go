@@ -48,7 +48,7 @@ func (j *job) video(ctx context.Context, id string) error {
 	address := base + "/watch?v=" + id + "&hl=en"
 	j.final = youtubeBase + "/watch?v=" + id
 	seen := "for what is shown or said in it, call visual_audio_youtube_analyzing with this address"
-	resp, err := client.Do(ctx, egress.Request{URL: address, MaxBody: maxPage, Robots: true, Refuse: j.s.policy.Check, Retry: egress.Retry{Waits: j.s.waits}})
+	resp, err := client.Do(ctx, egress.Request{URL: address, MaxBody: maxPage, Robots: true, Refuse: j.s.ways.Policy().Check, Retry: egress.Retry{Waits: j.s.waits}})
 	if err == nil && !resp.OK() {
 		err = &statusError{resp.Status}
 	}
@@ -78,7 +78,7 @@ func (j *job) video(ctx context.Context, id string) error {
 		j.note("the transcript is that of the captions %q", t.String())
 	}
 	j.head = v.Markdown(cues)
-	if len(cues) == 0 && j.s.readers { // some readers know what is said
+	if len(cues) == 0 && j.s.readers() { // some readers know what is said
 		if page, err := j.ask(ctx, j.final); err == nil {
 			j.head += "\n\n## The page by way of " + page.Via
 		}

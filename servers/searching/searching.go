@@ -67,6 +67,8 @@ type Readers struct {
 	SerperScrapeURL  string `json:"serper_scrape_base_url,omitempty" jsonschema:"base URL of Serper's scraper, used with serper_api_key; default: $SERPER_SCRAPE_BASE_URL, else https://scrape.serper.dev"`
 	FirecrawlAPIKey  string `json:"firecrawl_api_key,omitempty" jsonschema:"key of Firecrawl; better in the environment of the server as FIRECRAWL_API_KEY"`
 	FirecrawlBaseURL string `json:"firecrawl_base_url,omitempty" jsonschema:"base URL of Firecrawl; default: $FIRECRAWL_BASE_URL, else https://api.firecrawl.dev"`
+	Browser          string `json:"browser,omitempty" jsonschema:"path of a Chromium or Chrome, which reads pages that the other ways cannot; auto wants the one in PATH, - is none; default: the one in PATH, unless this runs as root or goes by a proxy"`
+	BrowserNoSandbox bool   `json:"browser_no_sandbox,omitempty" jsonschema:"run the browser without its own sandbox, which does not work for root; a page that breaks out of it can then do what this server can"`
 }
 
 // Summary are the settings of the model that scrape_and_extract_info asks.

@@ -7,11 +7,11 @@ import (
 	"errors"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/egress"
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
@@ -105,20 +105,11 @@ func (s *server) told(ctx context.Context, err error) error {
 	return errors.New(egress.Cut(s.sieve.hide(clean(text)), 4000))
 }
 
-// clean returns foreign text without what is not seen but may be read: control
-// characters, and those that turn the direction of text or hide other text.
+// clean returns foreign text without what is not seen but may be read, and without the
+// marks of what could not be decoded.
 func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case unicode.IsControl(r), r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, // bidirectional overrides
-			r >= 0xe0000 && r <= 0xe0fff, // tags
-			r == 0xfeff, r == 0x200b, r == 0x2060, r == unicode.ReplacementChar:
-			return -1
-		}
-		return r
-	}, s)
+	s, _ = answer.Seen(s)
+	return strings.ReplaceAll(s, "\uFFFD", "")
 }
 
 // cut returns at most limit characters of s, ending at the end of a line where one

@@ -3,14 +3,11 @@ package searching
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/tenon-mcp/tenon/internal/document"
 	"github.com/tenon-mcp/tenon/internal/egress"
-	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/internal/scrape"
 )
 
@@ -32,24 +29,19 @@ type scrapeOut struct {
 	Notes   []string `json:"notes,omitempty" jsonschema:"what to mind"`
 }
 
-// read makes the chain that reads pages. Its converter starts programs only for
-// documents that need them, and each ends with its document.
+// read makes the chain that reads pages. Programs are started only for what needs
+// them, and each ends with its page.
 func (s maker) read() error {
-	executable, _ := os.Executable() // without it PDF is read in this process
-	var env []string
-	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "XDG_CACHE_HOME", "LOCALAPPDATA", "SYSTEMROOT", "TESSDATA_PREFIX"} {
-		if v := s.getenv(name); v != "" {
-			env = append(env, name+"="+v)
-		}
+	helpers, err := scrape.NewHelpers(s.getenv, scrape.HelperOptions{Browser: s.o.Browser, NoSandbox: s.o.BrowserNoSandbox, Proxy: s.o.Proxy})
+	if err != nil {
+		return err
 	}
-	converter := document.New(document.Options{Spawner: proc.New(proc.Options{}), Command: document.Self(executable), Env: env})
 	serper := scrape.Service{}
 	if s.o.SerperAPIKey != "" {
 		serper = scrape.Service{Key: s.o.SerperAPIKey, Base: s.o.SerperScrapeURL}
 	}
-	var err error
 	s.chain, err = scrape.New(scrape.Options{
-		Pages: s.pages, Guard: s.guard, Documents: converter, Blocked: s.o.Blocked, Timeout: s.timeout, Waits: s.pace.pages,
+		Pages: s.pages, Guard: s.guard, Documents: helpers.Documents, Browser: helpers.Browser, Blocked: s.o.Blocked, Timeout: s.timeout, Waits: s.pace.pages,
 		Jina: scrape.Service{Key: s.o.JinaAPIKey, Base: s.o.JinaBaseURL}, Serper: serper,
 		Firecrawl: scrape.Service{Key: s.o.FirecrawlAPIKey, Base: s.o.FirecrawlBaseURL},
 	})

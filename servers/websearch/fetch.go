@@ -59,7 +59,6 @@ func (s *server) fetch(ctx context.Context, in fetchInput) (fetchOutput, error) 
 	if err != nil {
 		return fetchOutput{}, err
 	}
-	p.Text = readable(p.Text)
 	out := fetchOutput{URL: egress.Plain(p.URL, 800), Title: egress.Plain(p.Title, 300), Via: p.Via, Quality: p.Score, Chars: len([]rune(p.Text))}
 	if p.Final != p.URL {
 		out.Final = egress.Plain(p.Final, 800)
@@ -72,19 +71,6 @@ func (s *server) fetch(ctx context.Context, in fetchInput) (fetchOutput, error) 
 	}
 	out.Text, out.Next = p.Part(in.Offset, most)
 	return out, nil
-}
-
-// readable frees a text of what is no text for a reader.
-func readable(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r < ' ' || r >= 0x7f && r <= 0x9f || r == 0xfffd || r >= 0xe0000 && r <= 0xe007f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200b || r == 0xfeff:
-			return -1 // among them what hides text from people, or turns it around
-		}
-		return r
-	}, s)
 }
 
 func (o fetchOutput) markdown() string {

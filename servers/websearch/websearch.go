@@ -27,9 +27,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/tenon-mcp/tenon/internal/document"
 	"github.com/tenon-mcp/tenon/internal/egress"
-	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/internal/scrape"
 	"github.com/tenon-mcp/tenon/servers/websearch/limits"
 	"github.com/tenon-mcp/tenon/servers/websearch/provider"
@@ -73,7 +71,7 @@ type Readers struct {
 	SerperScrapeURL  string `json:"serper_scrape_base_url,omitempty" jsonschema:"base URL of Serper's scraper, used with serper_api_key; default: $SERPER_SCRAPE_BASE_URL, else https://scrape.serper.dev"`
 	FirecrawlAPIKey  string `json:"firecrawl_api_key,omitempty" jsonschema:"key of Firecrawl; better in the environment of the server as FIRECRAWL_API_KEY"`
 	FirecrawlBaseURL string `json:"firecrawl_base_url,omitempty" jsonschema:"base URL of Firecrawl; default: $FIRECRAWL_BASE_URL, else https://api.firecrawl.dev"`
-	Browser          string `json:"browser,omitempty" jsonschema:"path of a Chromium or Chrome, which reads pages that the other ways cannot; auto looks for one in PATH; default: none"`
+	Browser          string `json:"browser,omitempty" jsonschema:"path of a Chromium or Chrome, which reads pages that the other ways cannot; auto wants the one in PATH, - is none; default: the one in PATH, unless this runs as root or goes by a proxy"`
 	BrowserNoSandbox bool   `json:"browser_no_sandbox,omitempty" jsonschema:"run the browser without its own sandbox, which does not work for root; a page that breaks out of it can then do what this server can"`
 }
 
@@ -163,11 +161,13 @@ func (o *Options) complete(getenv func(string) string) {
 
 // setPages makes the chain that reads pages.
 func (s *server) setPages(o Options, pages *egress.Client, guard *egress.Guard, limit time.Duration, getenv func(string) string) error {
-	spawner := proc.New(proc.Options{})
-	executable, _ := os.Executable() // without it PDF is read in this process
+	helpers, err := scrape.NewHelpers(getenv, scrape.HelperOptions{Browser: o.Browser, NoSandbox: o.BrowserNoSandbox, Proxy: o.Proxy})
+	if err != nil {
+		return err
+	}
 	ro := scrape.Options{
 		Pages: pages, Guard: guard, Blocked: o.Blocked, Timeout: limit,
-		Documents: document.New(document.Options{Spawner: spawner, Command: document.Self(executable), Env: helperEnv(getenv)}),
+		Documents: helpers.Documents, Browser: helpers.Browser,
 	}
 	// A base URL alone is a service of the operator's own; that of Serper wants its key.
 	ro.Jina = scrape.Service{Base: o.JinaBaseURL, Key: o.JinaAPIKey}
@@ -175,24 +175,8 @@ func (s *server) setPages(o Options, pages *egress.Client, guard *egress.Guard, 
 	if o.SerperAPIKey != "" {
 		ro.Serper = scrape.Service{Base: o.SerperScrapeURL, Key: o.SerperAPIKey}
 	}
-	if o.Browser != "" {
-		b := &scrape.Browser{Path: o.Browser, Spawner: spawner, Env: helperEnv(getenv), NoSandbox: o.BrowserNoSandbox}
-		if o.Browser == "auto" {
-			b.Path = scrape.FindBrowser(getenv("PATH"))
-		}
-		if !filepath.IsAbs(b.Path) {
-			return errors.New("option browser: no Chromium is in PATH; give its path from the root")
-		}
-		ro.Browser = b
-	}
-	var err error
 	s.chain, err = scrape.New(ro)
 	return err
-}
-
-// helperEnv returns the environment of the programs that help with documents.
-func helperEnv(getenv func(string) string) []string {
-	return proc.Environ([]string{"PATH=" + getenv("PATH"), "HOME=" + getenv("HOME"), "TMPDIR=" + getenv("TMPDIR")}, nil)
 }
 
 // setProviders makes the search engines, in their order.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/tenon-mcp/tenon/internal/answer"
 )
 
 // ErrEnough is what Out.Err says when more would not be used. A format returns it
@@ -91,6 +93,7 @@ type sink struct {
 	since time.Time // when it was cut
 	err   error
 	item  int // where the last item of a list ends
+	eye   answer.Eye
 }
 
 // NewOut returns an Out that writes to w what o wants.
@@ -142,11 +145,15 @@ func (o *Out) Err() error {
 
 // Done settles the report.
 func (o *Out) Done() {
+	if n := o.sink.eye.Hidden; n > 0 {
+		o.Note("%d characters that cannot be seen were left out of the text", n)
+	}
 	o.Report.Chars, o.Report.Cut = o.sink.chars, o.sink.cut
 }
 
 // Set notes a field of the document. Empty ones are left out.
 func (o *Out) Set(name, value string) {
+	value, _ = answer.Seen(value)
 	value = Line(value)
 	if value == "" || len(o.Report.Fields) >= maxFields || o.Report.Get(name) != "" {
 		return
@@ -156,7 +163,7 @@ func (o *Out) Set(name, value string) {
 
 // Note says what was left out, or could not be read.
 func (o *Out) Note(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+	text, _ := answer.Seen(fmt.Sprintf(format, args...))
 	switch {
 	case slices.Contains(o.Report.Notes, text):
 	case len(o.Report.Notes) < maxNotes:
@@ -185,7 +192,8 @@ func (o *Out) HeadingLine(level int, text string) {
 
 func (o *Out) heading(level int, text string) {
 	if len(o.Report.Outline) < maxOutline {
-		o.Report.Outline = append(o.Report.Outline, Heading{min(level+o.shift, 6), Clip(text, 200), o.sink.chars})
+		seen, _ := answer.Seen(text)
+		o.Report.Outline = append(o.Report.Outline, Heading{min(level+o.shift, 6), Clip(seen, 200), o.sink.chars})
 	}
 	o.Raw(strings.Repeat("#", min(level+o.shift, 6)) + " " + text)
 }
@@ -317,9 +325,10 @@ func (s *sink) write(text string) {
 	if s.err != nil {
 		return
 	}
-	if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
-		text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "\uFFFD")
 	}
+	text = s.eye.Seen(text)
 	n := utf8.RuneCountInString(text)
 	begin, end := s.chars, s.chars+n
 	s.chars = end

@@ -78,8 +78,9 @@ func (w *flow) space() {
 }
 
 func (w *flow) text(s string) {
+	s = noWidth.Replace(s)
 	for s != "" {
-		i := strings.IndexFunc(s, isSpace)
+		i := strings.IndexFunc(s, unicode.IsSpace)
 		if i != 0 {
 			word := s
 			if i > 0 {
@@ -90,8 +91,9 @@ func (w *flow) text(s string) {
 			continue
 		}
 		w.room = true
-		s = strings.TrimLeftFunc(s, isSpace)
+		s = strings.TrimLeftFunc(s, unicode.IsSpace)
 	}
 }
 
-func isSpace(r rune) bool { return unicode.IsSpace(r) || r == '\u200b' || r == '\ufeff' }
+// noWidth takes out what would make a word of nothing.
+var noWidth = strings.NewReplacer("\u200b", "", "\ufeff", "", "\u2060", "", "\u00ad", "")

@@ -23,9 +23,9 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/model"
 	"github.com/tenon-mcp/tenon/internal/scrape"
 )
@@ -314,12 +314,8 @@ func stuck(s string) bool {
 
 // clean returns an answer as text, or nothing where it says that there is nothing.
 func clean(s string) string {
-	s = strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) {
-			return r
-		}
-		return -1
-	}, s))
+	s, _ = answer.Seen(s)
+	s = strings.TrimSpace(s)
 	if first, _, _ := strings.Cut(s, "\n"); strings.HasPrefix(strings.Trim(first, " *.`\""), nothing) {
 		return ""
 	}
