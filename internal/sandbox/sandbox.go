@@ -9,7 +9,8 @@
 //	cell, err := box.Code(ctx, sandbox.Cell{Source: "x = 6*7\nx"})
 //
 // A [Backend] makes sandboxes; a [Sandbox] is one of them, with a private folder
-// ([Home]), no network, none of the host's environment, and limits. Whoever writes
+// ([Home]), no network but by a proxy that a
+// spec may give, none of the host's environment, and limits. Whoever writes
 // another back end runs it through the suites of sandboxtest: one says that it works,
 // the other that nothing comes out.
 //
@@ -20,6 +21,7 @@ import (
 	"context"
 	"io"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -62,6 +64,29 @@ type Spec struct {
 	Memory    int64 // bytes, of all its processes together
 	Disk      int64 // bytes in all that it can write
 	Processes int   // and threads
+	// Network serves each connection that code makes to the proxy which it finds by
+	// ProxyEnviron, and returns when that has ended (see outlet.Line); nil is no network
+	// at all. A back end that cannot give this, and nothing but this, refuses to create.
+	Network func(ctx context.Context, conn io.ReadWriteCloser)
+}
+
+// A Networked back end takes Spec.Network. Others are not asked for sandboxes with it.
+type Networked interface {
+	TakesNetwork() bool
+}
+
+// ProxyPort is where code finds the proxy, on the loopback of the sandbox.
+const ProxyPort = 3128
+
+// ProxyEnviron is what code with a network finds in its environment, besides the rest.
+// What pip installs goes to the private folder.
+func ProxyEnviron() []string {
+	at := "http://127.0.0.1:" + strconv.Itoa(ProxyPort)
+	const own = "localhost,127.0.0.1,::1"
+	return []string{
+		"http_proxy=" + at, "https_proxy=" + at, "HTTP_PROXY=" + at, "HTTPS_PROXY=" + at, "no_proxy=" + own, "NO_PROXY=" + own,
+		"PIP_USER=1", "PIP_BREAK_SYSTEM_PACKAGES=1", "PIP_NO_CACHE_DIR=1", "PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1",
+	}
 }
 
 // A Sandbox is one place where code runs. All methods may be called concurrently;

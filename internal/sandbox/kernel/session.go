@@ -65,6 +65,7 @@ func (s *Session) Run(ctx context.Context, c sandbox.Cell, gone <-chan struct{})
 	case err == nil:
 	case errors.Is(err, ErrEnded):
 		o.Restarted = true
+		s.p.Kill(ctx) // it may have closed its answers alone
 		s.drop("it ended while a cell ran whose answer nobody has read")
 	default:
 		o = s.stop(ctx, run)
@@ -103,6 +104,7 @@ func (s *Session) ensure(ctx context.Context) error {
 	if s.now != nil {
 		select {
 		case <-s.now.Ended():
+			s.p.Kill(ctx)
 			s.drop("it ended between two cells: something in it has ended it, or it was killed")
 		default:
 			return nil

@@ -35,9 +35,10 @@ type box struct {
 	link *link
 	cage *cage.Cage
 
-	cells *kernel.Session
-	seen  seen
-	tasks sync.WaitGroup
+	outlet net.Listener // where code finds the proxy, or nil
+	cells  *kernel.Session
+	seen   seen
+	tasks  sync.WaitGroup
 	life
 }
 
@@ -89,6 +90,10 @@ func (b *Backend) launch(ctx context.Context, f *found, spec sandbox.Spec) (*box
 	if spec.Processes <= 0 {
 		spec.Processes = DefaultProcesses
 	}
+	if spec.Network != nil && f.status.Level != sandbox.LevelNamespaces {
+		return nil, &sandbox.Error{Kind: sandbox.Unavailable, Text: "no network can be given to sandboxes here: at the level " + f.status.Level +
+			" nothing holds code to the hosts that are allowed, so there are no sockets at all. An operator can take the option network away, or allow user namespaces on this machine"}
+	}
 	cages, folder, err := b.place(f.status.Level)
 	if err != nil {
 		return nil, err
@@ -98,7 +103,7 @@ func (b *Backend) launch(ctx context.Context, f *found, spec sandbox.Spec) (*box
 		life: life{done: make(chan struct{}), quit: make(chan struct{})},
 	}
 	x.cells = kernel.NewSession(x.interpreter)
-	p := plan{Level: x.level, UID: os.Geteuid(), Prefix: f.python.prefix, Disk: spec.Disk, Memory: spec.Memory, Procs: spec.Processes}
+	p := plan{Level: x.level, UID: os.Geteuid(), Prefix: f.python.prefix, Disk: spec.Disk, Memory: spec.Memory, Procs: spec.Processes, Network: spec.Network != nil}
 	if p.Drop = p.UID == 0; p.Drop {
 		p.UID = strangerID()
 	}
@@ -126,6 +131,9 @@ func (b *Backend) launch(ctx context.Context, f *found, spec sandbox.Spec) (*box
 		return nil, err
 	}
 	x.tasks.Go(x.watch)
+	if x.outlet != nil {
+		x.tasks.Go(x.serve)
+	}
 	return x, nil
 }
 
@@ -186,6 +194,11 @@ func (x *box) start(ctx context.Context, p plan) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	first, err := x.link.first(ctx, p)
+	if err == nil && p.Network {
+		x.outlet, err = listenerOf(first.files)
+	} else {
+		closeAll(first.files)
+	}
 	if err != nil {
 		_ = x.cmd.Process.Kill() // so that it has said all
 		_ = x.cmd.Wait()         // it was killed
@@ -241,6 +254,9 @@ func (x *box) finish(why string) {
 	x.leave()
 	if x.link != nil {
 		x.link.close()
+	}
+	if x.outlet != nil {
+		_ = x.outlet.Close() // nobody is served any more
 	}
 	if x.cmd != nil {
 		x.end()

@@ -32,7 +32,9 @@ func Launch() error {
 		said.Error = err.Error()
 	}
 	said.Notes = l.notes
-	if err := l.say(said); err != nil || said.Error != "" {
+	err := l.say(said, l.outlet...)
+	closeAll(l.outlet)
+	if err != nil || said.Error != "" {
 		return err
 	}
 	defer l.end()
@@ -58,11 +60,12 @@ func Launch() error {
 
 // A launcher runs in the sandbox.
 type launcher struct {
-	plan  plan
-	notes []string
-	home  int // descriptor of the private folder
-	dir   string
-	work  chan func() // for the thread that is confined
+	plan   plan
+	notes  []string
+	home   int // descriptor of the private folder
+	dir    string
+	outlet []int       // socket where code finds the proxy, for who serves it outside
+	work   chan func() // for the thread that is confined
 
 	mu      sync.Mutex
 	running map[int]uint64 // orders by the process that they have started

@@ -39,20 +39,20 @@ var errClosed = errors.New("the sandbox has ended")
 func newLink(conn *net.UnixConn) *link { return &link{conn: conn, wait: make(map[uint64]*waiting)} }
 
 // first sends the plan and waits for the launcher to have carried it out.
-func (l *link) first(ctx context.Context, p plan) (report, error) {
+func (l *link) first(ctx context.Context, p plan) (heard, error) {
 	if err := l.send(p, nil); err != nil {
-		return report{}, err
+		return heard{}, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = l.conn.SetReadDeadline(time.Now()) })
 	h, err := l.receive()
 	if !stop() {
-		return report{}, errors.New("the launcher did not answer in time")
+		closeAll(h.files)
+		return heard{}, errors.New("the launcher did not answer in time")
 	}
 	if err != nil {
-		return report{}, errors.New("the launcher has ended")
+		return heard{}, errors.New("the launcher has ended")
 	}
-	closeAll(h.files)
-	return h.report, h.err()
+	return h, h.err()
 }
 
 func (l *link) send(v any, files []int) error {

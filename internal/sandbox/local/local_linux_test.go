@@ -1,7 +1,10 @@
 package local_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -64,6 +67,18 @@ func TestEscape(t *testing.T) {
 			o.Watched = os.Geteuid() != 0 // who can make no cgroup here
 			sandboxtest.Escape(t, func(t testing.TB) sandbox.Backend { return newBackend(t, local.Options{Levels: []string{level}}) }, o)
 		})
+	}
+}
+
+// TestNetwork has a network where the walls can hold one, and none elsewhere.
+func TestNetwork(t *testing.T) {
+	sandboxtest.Network(t, func(t testing.TB) sandbox.Backend {
+		return newBackend(t, local.Options{Levels: levels[:1]})
+	})
+	b := newBackend(t, local.Options{Levels: levels[1:]})
+	_, err := b.Create(t.Context(), sandbox.Spec{Network: func(context.Context, io.ReadWriteCloser) {}})
+	if e, ok := errors.AsType[*sandbox.Error](err); !ok || e.Kind != sandbox.Unavailable || !strings.Contains(e.Text, "landlock") {
+		t.Errorf("got %v", err)
 	}
 }
 

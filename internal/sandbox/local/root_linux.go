@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tenon-mcp/tenon/internal/sandbox"
 )
 
 const (
@@ -71,7 +73,7 @@ func (l *launcher) buildRoot() error {
 			return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOSUID})
 		}},
 		{"group of cgroups", func() error { _ = unix.Unshare(unix.CLONE_NEWCGROUP); return nil }},
-		{"loopback", func() error { _ = loopbackUp(); return nil }}, // comfort, of a network of its own
+		{"loopback", l.loopback},
 		{"host name", func() error { return unix.Sethostname([]byte("sandbox")) }},
 	}
 	for _, s := range steps {
@@ -261,6 +263,30 @@ func pivot(dir string) error {
 	}
 	return unix.Chdir("/")
 }
+
+// loopback starts the loopback device, which is mere comfort where nobody serves a
+// proxy there, and the socket for that.
+func (l *launcher) loopback() error {
+	err := loopbackUp()
+	if !l.plan.Network {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	l.outlet = []int{fd}
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Port: sandbox.ProxyPort, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		return err
+	}
+	return unix.Listen(fd, waitingToServe)
+}
+
+// waitingToServe is how many connections wait to be taken.
+const waitingToServe = 64
 
 // loopbackUp starts the loopback device of the sandbox's own network.
 func loopbackUp() error {

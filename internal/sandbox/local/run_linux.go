@@ -34,10 +34,14 @@ func (x *box) environ() []string {
 	for _, dir := range x.python.prefix {
 		path = dir + "/bin:" + path
 	}
-	return []string{
+	env := []string{
 		"PATH=" + path, "HOME=" + home, "TMPDIR=" + tmp, "USER=user", "LOGNAME=user", "SHELL=/bin/sh", "LANG=C.UTF-8", "LC_ALL=C.UTF-8",
 		"MPLBACKEND=Agg", "MPLCONFIGDIR=" + tmp + "/.matplotlib", "PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", "OPENBLAS_NUM_THREADS=2", "OMP_NUM_THREADS=2",
 	}
+	if x.outlet != nil {
+		env = append(env, sandbox.ProxyEnviron()...)
+	}
+	return env
 }
 
 // Command runs a line of the shell, once.

@@ -33,6 +33,7 @@ type plan struct {
 	Memory  int64    `json:"memory"`  // bytes
 	Procs   int      `json:"procs"`   // processes and threads
 	Counted int      `json:"counted"` // processes of UID that are there already and count
+	Network bool     `json:"network"` // listen for a proxy, and send the socket with the first report
 }
 
 // An order is what the launcher is asked.
