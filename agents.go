@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/agent"
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/config"
+	"github.com/tenon-mcp/tenon/internal/model"
 	"github.com/tenon-mcp/tenon/internal/upstream"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -39,13 +40,13 @@ func (k maker) delegate(o *upstream.Options, s *config.Server, m *member) error 
 	a := s.Care.Agent
 	d := &delegate{entry: s, set: a}
 	if a.Tool.Name == "" {
-		e := &agent.Endpoint{BaseURL: a.Model.BaseURL, Model: a.Model.Name, Key: a.Model.Key, Limit: a.Model.MaxTokens}
-		if err := e.Connect(); err != nil {
+		client, err := modelOf(k.cfg, "agent", &a.Model)
+		if err != nil {
 			return fmt.Errorf("agent: %w", err)
 		}
 		d.run = agent.Runner{
-			Ask: e.Ask, Instructions: a.Instructions,
-			MaxIters: a.MaxIters, MaxCalls: a.MaxCalls, MaxTokens: a.AgentLimits.MaxTokens,
+			Ask: client.Ask, Instructions: a.Instructions,
+			MaxIters: a.MaxIters, MaxCalls: a.MaxCalls, MaxTokens: a.AgentLimits.MaxTokens, MaxAnswer: a.Model.MaxTokens,
 		}
 	}
 	srv := mcp.NewServer(&mcp.Implementation{Name: s.Name, Version: version()}, nil)
@@ -141,7 +142,7 @@ func (w *deputy) work(ctx context.Context, subtask string) (tool.Bytes, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids, tools := map[string]tool.ID{}, []agent.Tool{}
+	ids, tools := map[string]tool.ID{}, []model.Tool{}
 	for _, t := range offer.tools {
 		if !w.set.Allows(t.ID) || agent.Working(ctx, t.Server) || w.depth >= w.set.MaxDepth && w.isAgent(t.Server) {
 			continue
@@ -152,7 +153,7 @@ func (w *deputy) work(ctx context.Context, subtask string) (tool.Bytes, error) {
 		if len(schema) == 0 {
 			schema = json.RawMessage(`{"type":"object"}`)
 		}
-		tools = append(tools, agent.Tool{Name: name, Description: t.Description, Schema: schema})
+		tools = append(tools, model.Tool{Name: name, Description: t.Description, Schema: schema})
 	}
 	steps := 0
 	told := r.ProgressFunc()
@@ -165,7 +166,15 @@ func (w *deputy) work(ctx context.Context, subtask string) (tool.Bytes, error) {
 			told(tool.OneOf(b))
 		}
 	}
-	out, err := w.run.Run(ctx, subtask, tools, func(ctx context.Context, name string, arguments json.RawMessage) (string, bool) {
+	run := w.run
+	run.Spent = func(u model.Usage) error {
+		r.Spend(u)
+		if broke := r.Broke(); broke != nil {
+			return broke
+		}
+		return nil
+	}
+	out, err := run.Run(ctx, subtask, tools, func(ctx context.Context, name string, arguments json.RawMessage) (string, bool) {
 		res := w.do(ctx, ids[name], arguments)
 		return res.Text(), res.Kind != ""
 	}, tell)

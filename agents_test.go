@@ -123,7 +123,7 @@ func agents(t *testing.T, yaml string, o tenon.Options) (g *tenon.Gateway, writt
 }
 
 func entryOf(url, more string) string {
-	return fmt.Sprintf("{agent: {model: {base_url: %q, name: tiny, key: %s}%s}}", url, fakeKey, more)
+	return fmt.Sprintf("{agent: {model: {base_url: %q, name: tiny, key: %s, price_in: 1, price_out: 1}%s}}", url, fakeKey, more)
 }
 
 func subtask(t *testing.T, g *tenon.Gateway, server string, c tool.Call) *tool.Result {
@@ -159,6 +159,10 @@ func TestAnAgentWorksWithTools(t *testing.T) {
 	raw, _ := json.Marshal(res)
 	if !strings.Contains(string(raw), `"input_tokens":200`) || !strings.Contains(string(raw), `"go__look"`) {
 		t.Errorf("what it used is not told: %s", raw)
+	}
+	rec, _ := g.CallRecord(res.ID)
+	if u := rec.Usage; u == nil || u.Model != "tiny" || u.Requests != 2 || u.Tokens() != 220 || u.Price() < 0.00021 || u.Price() > 0.00023 {
+		t.Errorf("the record has usage %+v", u)
 	}
 	if len(progress) != 1 || !strings.Contains(progress[0], "calls go__look") || !strings.Contains(progress[0], `"progressToken":7`) {
 		t.Errorf("progress %v", progress)
@@ -226,6 +230,24 @@ func TestAnAgentIsBounded(t *testing.T) {
 	}
 }
 
+// TestTheBudgetOfItsCallerEndsAnAgent in the middle of its work, and keeps others from
+// beginning.
+func TestTheBudgetOfItsCallerEndsAnAgent(t *testing.T) {
+	look := wants("go__look", `{"text": "again"}`)
+	m := &scripted{says: []string{look}}
+	g, _ := agents(t, "version: 1\nservers:\n  helper: "+entryOf(m.start(t), `, tools: ["go/*"], max_iters: 50`)+
+		"\npolicy: {limits: [{per: caller, tokens: 300, every: 24h}]}", tenon.Options{})
+	for i, want := range []string{"300 tokens of models in 24h for this caller is used up", "300 tokens of models"} {
+		res := subtask(t, g, "helper", tool.Call{Caller: tool.Caller{Name: "ann"}})
+		if res.Kind == "" || !strings.Contains(res.Text(), want) || len(m.questions()) != 3 {
+			t.Errorf("%d: %s: %s, after %d questions", i, res.Kind, res.Text(), len(m.questions()))
+		}
+	}
+	if res := subtask(t, g, "helper", tool.Call{Caller: tool.Caller{Name: "bob"}}); len(m.questions()) == 3 {
+		t.Errorf("somebody else: %s: %s", res.Kind, res.Text())
+	}
+}
+
 func TestWhatAModelGetsWrong(t *testing.T) {
 	many := strings.Repeat(`{"id": "c", "type": "function", "function": {"name": "go__look", "arguments": "{\"text\": \"x\"}"}},`, 30)
 	for _, tt := range []struct{ says, want string }{
@@ -247,7 +269,7 @@ func TestWhatAModelGetsWrong(t *testing.T) {
 	for _, says := range []string{`{"role": "assistant", "content": "  "}`, `{}`} {
 		m := &scripted{says: []string{says}}
 		g, _ := agents(t, "version: 1\nservers:\n  helper: "+entryOf(m.start(t), ""), tenon.Options{})
-		if res := subtask(t, g, "helper", tool.Call{}); res.Kind != tool.Failed || !strings.Contains(res.Text(), "no answer") {
+		if res := subtask(t, g, "helper", tool.Call{}); res.Kind != tool.Failed || !strings.Contains(res.Text(), "without text") {
 			t.Errorf("%s: %s: %s", says, res.Kind, res.Text())
 		}
 	}
@@ -258,8 +280,8 @@ func TestAModelThatCannotBeHad(t *testing.T) {
 		codes []int
 		want  string
 	}{
-		{[]int{401}, "HTTP status 401: no, Bearer •"},
-		{[]int{500, 500, 500}, "HTTP status 500"},
+		{[]int{401}, "answered 401 Unauthorized: it does not take the key: the operator must check agent.model.key"},
+		{[]int{500, 500, 500}, "answered 500 Internal Server Error"},
 	} {
 		m := &scripted{says: []string{done}, codes: tt.codes}
 		g, _ := agents(t, "version: 1\nservers:\n  helper: "+entryOf(m.start(t), ""), tenon.Options{})

@@ -2,7 +2,7 @@
 // on it in a bounded loop. It knows nothing of the gateway; who runs it says which tools
 // there are and carries out the calls.
 //
-//	outcome, err := agent.Runner{Ask: endpoint.Ask, MaxIters: 3, MaxCalls: 20}.
+//	outcome, err := agent.Runner{Ask: client.Ask, MaxIters: 3, MaxCalls: 20}.
 //		Run(ctx, "Which service failed first?", tools, call, tell)
 //
 // Everything is bounded: rounds, calls in each and in all, tokens, and the bytes of the
@@ -20,6 +20,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tenon-mcp/tenon/internal/model"
 )
 
 // Bounds that no configuration raises.
@@ -29,48 +31,17 @@ const (
 	maxToolText = 30_000  // characters of one answer of a tool
 )
 
-// A Tool is what the model is told of one.
-type Tool struct {
-	Name        string
-	Description string
-	Schema      json.RawMessage // of its arguments
-}
-
 // A Runner works on subtasks. It is safe for concurrent use.
 type Runner struct {
-	Ask          func(ctx context.Context, t Talk) (Reply, error)
+	Ask          func(ctx context.Context, r model.Request) (model.Answer, error)
 	Instructions string // for the model, before the subtask
 	MaxIters     int    // rounds in which it may call tools
 	MaxCalls     int    // of tools, in all
 	MaxTokens    int    // of all answers and questions together; 0 is no bound
-}
-
-// A Talk is what a model is asked.
-type Talk struct {
-	Messages []Message
-	Tools    []Tool
-	Final    bool // it may call nothing
-}
-
-// A Message is one part of a talk.
-type Message struct {
-	Role    string // system, user, assistant, tool
-	Text    string
-	Calls   []Call // of an assistant
-	ReplyTo string // of a tool: the ID of its call
-}
-
-// A Call is one that the model asks for.
-type Call struct {
-	ID, Name  string
-	Arguments string // as the model wrote them
-}
-
-// A Reply is what the model said.
-type Reply struct {
-	Text          string
-	Calls         []Call
-	Input, Output int // tokens
+	MaxAnswer    int    // tokens of one answer; 0 is the endpoint's own bound
+	// Spent is told what each question took, as soon as it is answered, and says why no
+	// further one may be asked. It may be nil.
+	Spent func(u model.Usage) error
 }
 
 // An Outcome is what came of a subtask.
@@ -86,24 +57,27 @@ type Outcome struct {
 
 // Run works on a subtask. call carries out a call and returns the text for the model;
 // tell is told what happens, and may be nil. An error has the Outcome so far beside it.
-func (r Runner) Run(ctx context.Context, subtask string, tools []Tool, call func(ctx context.Context, name string, arguments json.RawMessage) (text string, failed bool), tell func(step string)) (Outcome, error) {
+func (r Runner) Run(ctx context.Context, subtask string, tools []model.Tool, call func(ctx context.Context, name string, arguments json.RawMessage) (text string, failed bool), tell func(step string)) (Outcome, error) {
 	w := &work{Runner: r, call: call, tell: tell, tools: tools, out: Outcome{Calls: []string{}}}
-	if r.Instructions != "" {
-		w.say(Message{Role: "system", Text: r.Instructions})
-	}
-	w.say(Message{Role: "user", Text: subtask})
+	w.say(model.Message{Role: model.User, Parts: []model.Part{model.Text(subtask)}})
 	for {
 		if err := context.Cause(ctx); err != nil {
 			return w.out, err
 		}
 		final := w.last()
-		reply, err := r.Ask(ctx, Talk{Messages: w.talk, Tools: tools, Final: final})
+		reply, err := r.Ask(ctx, model.Request{System: r.Instructions, Messages: w.talk, Tools: tools, NoCalls: final, MaxTokens: r.MaxAnswer})
+		w.out.Input += reply.Usage.Input
+		w.out.Output += reply.Usage.Output
+		if r.Spent != nil && w.broke == nil {
+			w.broke = r.Spent(reply.Usage)
+		}
 		if err != nil {
 			return w.out, err
 		}
 		w.out.Rounds++
-		w.out.Input += reply.Input
-		w.out.Output += reply.Output
+		if _, after, ok := strings.Cut(reply.Text, "</think>"); ok {
+			reply.Text = after
+		}
 		if text := strings.TrimSpace(reply.Text); text != "" && (final || len(reply.Calls) == 0) {
 			w.out.Text = text
 			return w.out, nil
@@ -111,7 +85,14 @@ func (r Runner) Run(ctx context.Context, subtask string, tools []Tool, call func
 		if final || len(reply.Calls) == 0 {
 			return w.out, errors.New("the model gave no answer")
 		}
-		w.say(Message{Role: "assistant", Text: reply.Text, Calls: reply.Calls})
+		if w.broke != nil {
+			return w.out, w.broke
+		}
+		said := model.Message{Role: model.Assistant, Calls: reply.Calls}
+		if reply.Text != "" {
+			said.Parts = []model.Part{model.Text(reply.Text)}
+		}
+		w.say(said)
 		for i, c := range reply.Calls {
 			w.carryOut(ctx, i, c)
 		}
@@ -123,14 +104,17 @@ type work struct {
 	Runner
 	call  func(ctx context.Context, name string, arguments json.RawMessage) (string, bool)
 	tell  func(string)
-	tools []Tool
-	talk  []Message
+	tools []model.Tool
+	talk  []model.Message
 	size  int
+	broke error // why no further question may be asked
 	out   Outcome
 }
 
-func (w *work) say(m Message) {
-	w.size += len(m.Text)
+func (w *work) say(m model.Message) {
+	for _, p := range m.Parts {
+		w.size += len(p.Text)
+	}
 	for _, c := range m.Calls {
 		w.size += len(c.Arguments)
 	}
@@ -154,13 +138,16 @@ func (w *work) last() bool {
 	default:
 		return false
 	}
-	w.say(Message{Role: "user", Text: "You can call no more tools. Give your answer now, from what you have found, and say what you could not find out."})
+	w.say(model.Message{Role: model.User, Parts: []model.Part{model.Text(
+		"You can call no more tools. Give your answer now, from what you have found, and say what you could not find out.")}})
 	return true
 }
 
 // carryOut carries out one call of a round.
-func (w *work) carryOut(ctx context.Context, i int, c Call) {
-	answer := func(text string) { w.say(Message{Role: "tool", Text: text, ReplyTo: c.ID}) }
+func (w *work) carryOut(ctx context.Context, i int, c model.Call) {
+	answer := func(text string) {
+		w.say(model.Message{Role: model.ToolReply, Parts: []model.Part{model.Text(text)}, ReplyTo: c.ID})
+	}
 	switch {
 	case i >= maxPerRound:
 		answer(fmt.Sprintf("Not carried out: more than %d calls at once.", maxPerRound))

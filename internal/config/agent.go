@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"net/url"
 	"path"
 	"strings"
 
@@ -20,20 +19,12 @@ type Agent struct {
 	Tool     tool.ID // that does the work; or
 	Argument string  // of it, which gets the subtask
 
-	Model AgentModel
+	Model Model
 	AgentLimits
 	Instructions string
 	Skill        string
 	Mode         tool.Mode
 	Tools        []string // patterns of tools that the model may call
-}
-
-// AgentModel is an endpoint that answers as OpenAI's chat completions do.
-type AgentModel struct {
-	BaseURL   string
-	Name      string
-	Key       tool.Secret
-	MaxTokens int // of one answer; 0 is the endpoint's own bound
 }
 
 // AgentLimits bound one subtask.
@@ -86,27 +77,8 @@ func readDelegate(in *object, a *Agent) {
 			in.fail(in.at("tool"), fmt.Sprintf("tool: %q names no tool", clip(to)), `write "server/tool"`)
 		}
 	}
-	n := in.key("model")
-	if n == nil {
-		return
-	}
-	m := newObject(n, in.ex, in.to)
-	m.text("base_url", &a.Model.BaseURL)
-	m.text("name", &a.Model.Name)
-	if at := m.seen["key"]; at != nil {
-		at.Hide()
-	}
-	var key string
-	m.text("key", &key)
-	a.Model.Key = tool.NewSecret(key)
-	m.integer("max_tokens", 0, 10_000_000, &a.Model.MaxTokens)
-	m.refuse()
-	u, err := url.Parse(a.Model.BaseURL)
-	switch {
-	case a.Model.BaseURL == "" || a.Model.Name == "":
-		m.fail(m.n, "model wants base_url and name", "such as {base_url: https://api.openai.com/v1, name: …}")
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil:
-		m.fail(m.at("base_url"), "base_url wants http://host… or https://host…, without user and password", "")
+	if n := in.key("model"); n != nil {
+		a.Model.read(n, in)
 	}
 }
 
@@ -158,10 +130,6 @@ func (a *Agent) shown() map[string]any {
 		return m
 	}
 	m["tools"], m["max_iters"], m["max_calls"], m["max_tokens"] = a.Tools, a.MaxIters, a.MaxCalls, a.AgentLimits.MaxTokens
-	model := map[string]any{"base_url": a.Model.BaseURL, "name": a.Model.Name}
-	if a.Model.Key.Reveal() != "" {
-		model["key"] = a.Model.Key
-	}
-	m["model"] = model
+	m["model"] = a.Model.shown()
 	return m
 }

@@ -24,6 +24,10 @@ type claudeBlock struct {
 	Type     string `json:"type"`
 	Text     string `json:"text"`
 	Thinking string `json:"thinking"`
+
+	ID    string          `json:"id"`
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
 }
 
 type claudeReply struct {
@@ -40,7 +44,17 @@ func (c *Client) anthropic(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	q := map[string]any{"model": c.Name, "max_tokens": cmp.Or(r.MaxTokens, 4096), "messages": []any{map[string]any{"role": "user", "content": claudeParts(r.Parts)}}}
+	q := map[string]any{"model": c.Name, "max_tokens": cmp.Or(r.MaxTokens, 4096), "messages": claudeTalk(r.turns())}
+	if len(r.Tools) > 0 {
+		tools := make([]any, 0, len(r.Tools))
+		for _, t := range r.Tools {
+			tools = append(tools, map[string]any{"name": t.Name, "description": t.Description, "input_schema": t.Schema})
+		}
+		q["tools"] = tools
+		if r.NoCalls {
+			q["tool_choice"] = map[string]any{"type": "none"}
+		}
+	}
 	if r.System != "" {
 		q["system"] = r.System
 	}
@@ -77,10 +91,42 @@ func (c *Client) anthropic(ctx context.Context, r Request) (Answer, error) {
 		for _, b := range reply.Content {
 			a.Text += b.Text
 			a.Reasoning += b.Thinking
+			if b.Type == "tool_use" {
+				a.add(Call{ID: b.ID, Name: b.Name, Arguments: string(b.Input)})
+			}
 		}
 		return claudeEnd(c, &a, reply.Stop)
 	}})
 	return a, err
+}
+
+// claudeTalk returns the messages of a talk. What came of calls is the user's, all of a
+// round in one message.
+func claudeTalk(turns []Message) []any {
+	var out []any
+	var replies []any // of the message that is last
+	for _, m := range turns {
+		if m.Role == ToolReply {
+			reply := map[string]any{"type": "tool_result", "tool_use_id": m.ReplyTo, "content": textOf(m.Parts)}
+			if replies != nil {
+				out = out[:len(out)-1]
+			}
+			replies = append(replies, reply)
+			out = append(out, map[string]any{"role": "user", "content": replies})
+			continue
+		}
+		content := claudeParts(m.Parts)
+		if replies != nil && m.Role == User { // two messages of a user in a row are one
+			out = out[:len(out)-1]
+			content = append(replies, content...)
+		}
+		replies = nil
+		for _, c := range m.Calls {
+			content = append(content, map[string]any{"type": "tool_use", "id": c.ID, "name": c.Name, "input": c.object()})
+		}
+		out = append(out, map[string]any{"role": string(m.Role), "content": content})
+	}
+	return out
 }
 
 func claudeParts(parts []Part) []any {

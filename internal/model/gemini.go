@@ -14,6 +14,12 @@ type geminiReply struct {
 			Parts []struct {
 				Text    string `json:"text"`
 				Thought bool   `json:"thought"`
+				Mark    string `json:"thoughtSignature"`
+				Call    *struct {
+					ID   string          `json:"id"`
+					Name string          `json:"name"`
+					Args json.RawMessage `json:"args"`
+				} `json:"functionCall"`
 			} `json:"parts"`
 		} `json:"content"`
 		Finish string `json:"finishReason"`
@@ -95,6 +101,9 @@ func (t *geminiTaking) take(g geminiReply) {
 		} else {
 			a.Text += p.Text
 		}
+		if p.Call != nil {
+			a.add(Call{ID: p.Call.ID, Name: p.Call.Name, Arguments: string(p.Call.Args), Mark: p.Mark})
+		}
 		t.grown.add(p.Text)
 	}
 }
@@ -120,9 +129,42 @@ func geminiRead(c *Client, kind string, body io.Reader, take func(geminiReply)) 
 	})
 }
 
-func geminiRequest(r Request) map[string]any {
-	parts := make([]any, 0, len(r.Parts))
-	for _, p := range r.Parts {
+// geminiTalk returns the contents of a talk.
+func geminiTalk(turns []Message) []any {
+	var out []any
+	names := map[string]string{} // of calls
+	var replies []any            // to the calls of one message, which must come together
+	for i, m := range turns {
+		role, parts := "user", geminiParts(m.Parts)
+		switch m.Role {
+		case Assistant:
+			role = "model"
+			for _, c := range m.Calls {
+				names[c.ID] = c.Name
+				part := map[string]any{"functionCall": map[string]any{"name": c.Name, "args": c.object()}}
+				if c.Mark != "" {
+					part["thoughtSignature"] = c.Mark
+				}
+				parts = append(parts, part)
+			}
+		case ToolReply:
+			replies = append(replies, map[string]any{"functionResponse": map[string]any{
+				"name": names[m.ReplyTo], "response": map[string]any{"result": textOf(m.Parts)},
+			}})
+			if i+1 < len(turns) && turns[i+1].Role == ToolReply {
+				continue
+			}
+			parts, replies = replies, nil
+		case User:
+		}
+		out = append(out, map[string]any{"role": role, "parts": parts})
+	}
+	return out
+}
+
+func geminiParts(list []Part) []any {
+	parts := make([]any, 0, len(list))
+	for _, p := range list {
 		switch {
 		case p.URI != "":
 			parts = append(parts, map[string]any{"fileData": map[string]any{"fileUri": p.URI}})
@@ -132,7 +174,26 @@ func geminiRequest(r Request) map[string]any {
 			parts = append(parts, map[string]any{"text": p.Text})
 		}
 	}
-	q := map[string]any{"contents": []any{map[string]any{"role": "user", "parts": parts}}}
+	return parts
+}
+
+func geminiTools(q map[string]any, r Request) {
+	if len(r.Tools) == 0 {
+		return
+	}
+	list := make([]any, 0, len(r.Tools))
+	for _, t := range r.Tools {
+		list = append(list, map[string]any{"name": t.Name, "description": t.Description, "parametersJsonSchema": t.Schema})
+	}
+	q["tools"] = []any{map[string]any{"functionDeclarations": list}}
+	if r.NoCalls {
+		q["toolConfig"] = map[string]any{"functionCallingConfig": map[string]any{"mode": "NONE"}}
+	}
+}
+
+func geminiRequest(r Request) map[string]any {
+	q := map[string]any{"contents": geminiTalk(r.turns())}
+	geminiTools(q, r)
 	if r.System != "" {
 		q["systemInstruction"] = map[string]any{"parts": []any{map[string]any{"text": r.System}}}
 	}
@@ -160,7 +221,7 @@ func geminiEnd(c *Client, a *Answer, finish, block string) error {
 	switch {
 	case block != "":
 		return c.fault("does not answer this question (%s): its filter takes the question or the file for something that it does not answer. Ask in other words", c.quote(block))
-	case a.Text == "" && finish != "" && finish != "STOP" && finish != "MAX_TOKENS" && finish != "OTHER":
+	case a.Text == "" && len(a.Calls) == 0 && finish != "" && finish != "STOP" && finish != "MAX_TOKENS" && finish != "OTHER":
 		return c.fault("held its answer back (%s). Ask in other words", c.quote(finish))
 	}
 	return nil

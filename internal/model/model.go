@@ -7,6 +7,13 @@
 //	…
 //	fmt.Println(answer.Text, answer.Usage.Input, answer.Usage.Output)
 //
+// A model may be given tools to call. Whoever asks carries the calls out, and asks again
+// with what came of them:
+//
+//	a, err := m.Ask(ctx, model.Request{Messages: talk, Tools: tools})
+//	talk = append(talk, model.Message{Role: model.Assistant, Calls: a.Calls})
+//	talk = append(talk, model.Message{Role: model.ToolReply, ReplyTo: a.Calls[0].ID, Parts: []model.Part{model.Text("12 °C")}})
+//
 // A request is repeated by the rules of the vendors: after 408, 409, 429 and 5xx, or as
 // x-should-retry says, not before Retry-After is over, and never beyond the deadline of
 // its context. The errors are sentences that say what to do; none holds a key.
@@ -51,11 +58,14 @@ type Client struct {
 	NoStream       bool // take answers in one piece, also where somebody listens
 }
 
-// A Request is one question.
+// A Request is one question: the last message of a user, or Messages, or both.
 type Request struct {
 	System      string
+	Messages    []Message
 	Parts       []Part
-	MaxTokens   int // of the answer, with the thinking; 0: the endpoint's own bound
+	Tools       []Tool // that the answer may call; it comes in one piece then
+	NoCalls     bool   // it may call none of them any more
+	MaxTokens   int    // of the answer, with the thinking; 0: the endpoint's own bound
 	Temperature *float64
 	TopP        *float64
 	Thinking    int // tokens that Anthropic and Gemini may think; 0: as they do by themselves
@@ -82,6 +92,7 @@ func File(mime string, data []byte) Part { return Part{MIME: mime, Data: data} }
 // An Answer is what a model said.
 type Answer struct {
 	Text      string
+	Calls     []Call // of tools
 	Reasoning string // what it thought, where the endpoint tells
 	Cut       bool   // it would have said more
 	Usage     Usage
@@ -99,7 +110,7 @@ const (
 // Ask asks the model.
 func (c *Client) Ask(ctx context.Context, r Request) (Answer, error) {
 	ask := map[Kind]func(context.Context, Request) (Answer, error){OpenAI: c.chat, Anthropic: c.anthropic, Gemini: c.gemini}[c.Kind]
-	r.Stream = r.Stream && !c.NoStream
+	r.Stream = r.Stream && !c.NoStream && len(r.Tools) == 0
 	var spent Usage
 	for blank := 0; ; blank++ {
 		a, err := ask(ctx, r)
@@ -112,7 +123,7 @@ func (c *Client) Ask(ctx context.Context, r Request) (Answer, error) {
 		}
 		a.Text = strings.TrimSpace(a.Text)
 		switch {
-		case a.Text != "":
+		case a.Text != "", len(a.Calls) > 0:
 			return a, nil
 		case a.Cut:
 			return a, c.fault("used all tokens that an answer may have without saying anything. Ask for less, or raise the bound")

@@ -165,6 +165,9 @@ func TestOfficialDescription(t *testing.T) {
 			o.check(t, "CreateTranscriptionResponseJson", body)
 		}
 	}
+	for _, final := range []bool{false, true} {
+		o.check(t, "CreateChatCompletionRequest", talked(t, model.OpenAI, "/v1", final))
+	}
 	for _, status := range []int{400, 401, 429, 500} {
 		d.Fail(doubles.Fault{Status: status, Times: 1})
 		o.check(t, "ErrorResponse", replay(t, c.BaseURL+"chat/completions", calls[0], status))

@@ -20,6 +20,8 @@ type chatRequest struct {
 	TopP        *float64       `json:"top_p,omitempty"`
 	Stream      bool           `json:"stream,omitempty"`
 	Options     *streamOptions `json:"stream_options,omitempty"`
+	Tools       []chatTool     `json:"tools,omitempty"`
+	Choice      string         `json:"tool_choice,omitempty"`
 }
 
 type streamOptions struct {
@@ -27,8 +29,32 @@ type streamOptions struct {
 }
 
 type chatMessage struct {
-	Role    string `json:"role"`
-	Content any    `json:"content"`
+	Role    string     `json:"role"`
+	Content any        `json:"content"`
+	Calls   []chatCall `json:"tool_calls,omitempty"`
+	ReplyTo string     `json:"tool_call_id,omitempty"`
+}
+
+type chatCall struct {
+	ID       string   `json:"id"`
+	Type     string   `json:"type"`
+	Function chatFunc `json:"function"`
+}
+
+type chatFunc struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type chatTool struct {
+	Type     string       `json:"type"`
+	Function chatToolFunc `json:"function"`
+}
+
+type chatToolFunc struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"parameters,omitempty"`
 }
 
 type chatUsage struct {
@@ -46,6 +72,8 @@ type turn struct {
 	Refusal   string  `json:"refusal"`
 	Reasoning string  `json:"reasoning_content"`
 	Thought   any     `json:"reasoning"`
+
+	Calls []chatCall `json:"tool_calls"`
 }
 
 func (t turn) thought() string {
@@ -93,10 +121,7 @@ func (c *Client) chat(ctx context.Context, r Request) (Answer, error) {
 		return Answer{}, err
 	}
 	q := chatRequest{Model: c.Name, Temperature: r.Temperature, TopP: r.TopP, Stream: r.Stream}
-	if r.System != "" {
-		q.Messages = append(q.Messages, chatMessage{"system", r.System})
-	}
-	q.Messages = append(q.Messages, chatMessage{"user", chatParts(r.Parts)})
+	q.talk(r)
 	if r.Stream {
 		q.Options = &streamOptions{Usage: true}
 	}
@@ -116,6 +141,29 @@ func (c *Client) chat(ctx context.Context, r Request) (Answer, error) {
 		return c.chatOnce(ctx, to, q, r)
 	}
 	return a, err
+}
+
+// talk fills in what was said, and which tools there are.
+func (q *chatRequest) talk(r Request) {
+	if r.System != "" {
+		q.Messages = append(q.Messages, chatMessage{Role: "system", Content: r.System})
+	}
+	for _, m := range r.turns() {
+		out := chatMessage{Role: string(m.Role), ReplyTo: m.ReplyTo}
+		if len(m.Parts) > 0 || len(m.Calls) == 0 {
+			out.Content = chatParts(m.Parts)
+		}
+		for _, c := range m.Calls {
+			out.Calls = append(out.Calls, chatCall{c.ID, "function", chatFunc{c.Name, c.Arguments}})
+		}
+		q.Messages = append(q.Messages, out)
+	}
+	for _, t := range r.Tools {
+		q.Tools = append(q.Tools, chatTool{"function", chatToolFunc(t)})
+	}
+	if len(r.Tools) > 0 && r.NoCalls {
+		q.Choice = "none"
+	}
 }
 
 // chatParts returns a plain text where there is nothing else: some servers know that alone.
@@ -176,6 +224,9 @@ func (c *Client) chatOnce(ctx context.Context, to string, q chatRequest, r Reque
 		choice := reply.Choices[0]
 		takeUsage(c, &a, reply)
 		a.Text, a.Reasoning = string(choice.Message.Content), choice.Message.thought()
+		for _, call := range choice.Message.Calls {
+			a.add(Call{ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
+		}
 		return chatEnd(c, &a, choice.Finish, choice.Message.Refusal)
 	}})
 	return a, err

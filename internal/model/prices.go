@@ -40,6 +40,15 @@ func ParsePrices(list []string) (Prices, error) {
 	return p, nil
 }
 
+// Priced returns the prices of one model, for a million tokens of the question and of the
+// answer; none where both are 0.
+func Priced(name string, input, output float64) Prices {
+	if input == 0 && output == 0 {
+		return nil
+	}
+	return Prices{name: price{input: input, output: output}}
+}
+
 func amount(s string) (float64, error) {
 	f, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 	if err != nil || f < 0 || math.IsInf(f, 0) || math.IsNaN(f) {
