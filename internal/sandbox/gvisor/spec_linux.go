@@ -1,0 +1,123 @@
+package gvisor
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/tenon-mcp/tenon/internal/sandbox"
+	"github.com/tenon-mcp/tenon/internal/sandbox/host"
+	"github.com/tenon-mcp/tenon/internal/sandbox/inside"
+)
+
+// flags are those of runsc, which all of its versions since 2022 know.
+func (r *root) flags(dir, platform string) []string {
+	overlay := "none"
+	if !r.made {
+		overlay = "root:memory" // so that folders can be made in it to mount at, and nothing is written on this machine
+	}
+	flags := []string{
+		"--root=" + filepath.Join(dir, "state"), "--platform=" + platform, "--network=none", "--overlay2=" + overlay,
+		"--ignore-cgroups",               // ours bounds it
+		"--host-uds=none",                // no sockets of this machine
+		"--file-access-mounts=exclusive", // what is shown is not changed meanwhile
+	}
+	if os.Geteuid() != 0 {
+		flags = append(flags, "--rootless")
+	}
+	return append(flags, "run", "--bundle="+dir, filepath.Base(dir))
+}
+
+// What runsc reads of a bundle, in the form of the Open Container Initiative.
+type (
+	config struct {
+		Version  string  `json:"ociVersion"`
+		Process  process `json:"process"`
+		Root     where   `json:"root"`
+		Hostname string  `json:"hostname"`
+		Mounts   []mount `json:"mounts"`
+		Linux    linux   `json:"linux"`
+	}
+	process struct {
+		Terminal        bool           `json:"terminal"`
+		User            user           `json:"user"`
+		Args            []string       `json:"args"`
+		Env             []string       `json:"env"`
+		Cwd             string         `json:"cwd"`
+		Capabilities    map[string]any `json:"capabilities"`
+		NoNewPrivileges bool           `json:"noNewPrivileges"`
+		Rlimits         []rlimit       `json:"rlimits"`
+	}
+	user struct {
+		UID   int `json:"uid"`
+		GID   int `json:"gid"`
+		Umask int `json:"umask"`
+	}
+	rlimit struct {
+		Type string `json:"type"`
+		Hard uint64 `json:"hard"`
+		Soft uint64 `json:"soft"`
+	}
+	where struct {
+		Path     string `json:"path"`
+		Readonly bool   `json:"readonly"`
+	}
+	mount struct {
+		Destination string   `json:"destination"`
+		Type        string   `json:"type"`
+		Source      string   `json:"source"`
+		Options     []string `json:"options,omitempty"`
+	}
+	linux struct {
+		Namespaces []namespace `json:"namespaces"`
+	}
+	namespace struct {
+		Type string `json:"type"`
+	}
+)
+
+// config describes a sandbox.
+func (r *root) config(python host.Interpreter, spec sandbox.Spec) config {
+	c := config{
+		Version: "1.0.2", Hostname: "sandbox", Root: where{Path: r.dir, Readonly: true},
+		Process: process{
+			User: user{insideID, insideID, 0o022}, Args: inside.Program(python.Path), Cwd: sandbox.Home, NoNewPrivileges: true,
+			Env:          []string{"PATH=" + r.path, "HOME=" + sandbox.Home, "LANG=C.UTF-8", "LC_ALL=C.UTF-8"},
+			Capabilities: map[string]any{},
+		},
+		Mounts: []mount{
+			{Destination: "/proc", Type: "proc", Source: "proc"},
+			memory("/dev/shm", scratch, "1777", 0),
+			memory("/tmp", scratch, "1777", 0),
+			memory(sandbox.Home, spec.Disk, "0700", insideID),
+		},
+	}
+	for _, l := range []struct {
+		name string
+		most uint64
+	}{
+		{"NPROC", uint64(spec.Processes + 1)}, // and the first one
+		{"AS", uint64(spec.Memory + slack)},   // libraries and stacks take room that is not used
+		{"FSIZE", uint64(spec.Disk)},
+		{"NOFILE", maxOpen},
+		{"CORE", 0},
+		{"MEMLOCK", 64 << 10},
+		{"MSGQUEUE", 64 << 10},
+	} {
+		c.Process.Rlimits = append(c.Process.Rlimits, rlimit{"RLIMIT_" + l.name, l.most, l.most})
+	}
+	for _, path := range r.shared {
+		c.Mounts = append(c.Mounts, mount{Destination: path, Type: "bind", Source: path, Options: []string{"ro", "rbind", "nosuid", "nodev"}})
+	}
+	for _, kind := range []string{"pid", "network", "ipc", "uts", "mount"} {
+		c.Linux.Namespaces = append(c.Linux.Namespaces, namespace{kind})
+	}
+	return c
+}
+
+// memory is a file system in memory.
+func memory(at string, size int64, mode string, owner int) mount {
+	return mount{Destination: at, Type: "tmpfs", Source: "tmpfs", Options: []string{
+		fmt.Sprintf("size=%d", size), "mode=" + mode, fmt.Sprintf("uid=%d", owner), fmt.Sprintf("gid=%d", owner), "nosuid", "nodev",
+	}}
+}
