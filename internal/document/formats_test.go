@@ -15,10 +15,12 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
+	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/japanese"
 	"golang.org/x/text/encoding/korean"
 	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/traditionalchinese"
 
 	"github.com/tenon-mcp/tenon/internal/document"
 )
@@ -190,6 +192,41 @@ func TestUnseen(t *testing.T) {
 		}
 	}
 	holds(t, convert(t, source("a.txt", []byte("می\u200cخواهم 👩\u200d💻")), document.Request{}), "می\u200cخواهم 👩\u200d💻")
+}
+
+// TestShortCharsets reads short texts of encodings that nobody declares, which tell little.
+func TestShortCharsets(t *testing.T) {
+	for name, c := range map[string]struct {
+		e     encoding.Encoding
+		texts []string
+	}{
+		"gb18030":      {simplifiedchinese.GB18030, []string{"你好", "你好，世界", "会议改到下午三点，请大家准时参加。", "姓名,城市\n王小明,北京\n", "Tenon 使用说明", "价格：10元"}},
+		"big5":         {traditionalchinese.Big5, []string{"請問這裡是台灣嗎", "會議改到下午三點，謝謝大家。"}},
+		"euc-kr":       {korean.EUCKR, []string{"안녕하세요", "회의는 세 시에 시작합니다."}},
+		"shift_jis":    {japanese.ShiftJIS, []string{"こんにちは", "会議は三時からです。", "カタカナ"}},
+		"euc-jp":       {japanese.EUCJP, []string{"会議は三時から始まりますので、よろしく。"}},
+		"windows-1251": {charmap.Windows1251, []string{"Привет", "Привет, мир!", "Встреча перенесена на три часа", "МОСКВА", "Київ чекає"}},
+		"koi8-r":       {charmap.KOI8R, []string{"Привет, мир", "Встреча перенесена на три часа"}},
+		"windows-1252": {charmap.Windows1252, []string{"café", "Größe", "Fußgängerzone", "L’été à la plage – déjà vu", "señor", "Ærø", "10 €"}},
+		"windows-1250": {charmap.Windows1250, []string{"Dziękuję za łódź", "Příliš žluťoučký kůň"}},
+		"windows-1253": {charmap.Windows1253, []string{"Καλημέρα κόσμε"}},
+		"windows-1255": {charmap.Windows1255, []string{"שלום עולם, מה שלומך"}},
+		"windows-1256": {charmap.Windows1256, []string{"السلام عليكم ورحمة الله"}},
+	} {
+		for _, text := range c.texts {
+			doc := convert(t, source("a.txt", must[[]byte](t)(c.e.NewEncoder().Bytes([]byte(text)))), document.Request{})
+			if doc.Markdown != strings.TrimSpace(text) {
+				t.Errorf("%s: %q is read as %q, with the notes %q", name, text, doc.Markdown, doc.Notes)
+			}
+		}
+	}
+	unsure := convert(t, source("a.txt", []byte("\xc7\xe0")), document.Request{})
+	if len(unsure.Notes) != 1 || !strings.Contains(unsure.Notes[0], "but may be") {
+		t.Errorf("two bytes are read as %q without a doubt: %q", unsure.Markdown, unsure.Notes)
+	}
+	if sure := convert(t, source("a.txt", must[[]byte](t)(simplifiedchinese.GB18030.NewEncoder().Bytes([]byte("会议改到下午三点，请大家准时参加。")))), document.Request{}); len(sure.Notes) > 0 {
+		t.Errorf("what is plain is noted: %q", sure.Notes)
+	}
 }
 
 // TestPage converts a page with everything in it.

@@ -25,7 +25,7 @@ func JSON(ctx context.Context, src draft.Source, out *draft.Out) error {
 	if src.Size > maxIndented {
 		return fenced(src, out, "json")
 	}
-	r, _ := Decode(src)
+	r, _ := Decode(src, out)
 	b, err := io.ReadAll(r)
 	if err != nil {
 		return draft.Damage(err, "the JSON cannot be read")
@@ -222,7 +222,7 @@ func markdown(text string, out *draft.Out) {
 // JSONLines converts JSON that stands line by line: objects with the same keys are a
 // table, anything else code.
 func JSONLines(_ context.Context, src draft.Source, out *draft.Out) error {
-	r, _ := Decode(src)
+	r, _ := Decode(src, out)
 	b := bufio.NewReaderSize(r, 64<<10)
 	first, err := b.ReadSlice('\n')
 	keys, flat := keysOf(first)

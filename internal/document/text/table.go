@@ -14,7 +14,7 @@ import (
 // CSV converts values that are separated by commas, semicolons, tabs or bars to a
 // table. Which of them it is, the first lines tell.
 func CSV(_ context.Context, src draft.Source, out *draft.Out) error {
-	r, name := Decode(src)
+	r, name := Decode(src, out)
 	if name != "utf-8" {
 		out.Set("charset", name)
 	}

@@ -24,10 +24,14 @@ import (
 
 const sample = 64 << 10 // bytes by which an encoding is told
 
-// Decode returns a text in UTF-8, and the name of the encoding that it was in.
-func Decode(src draft.Source) (io.Reader, string) {
+// Decode returns a text in UTF-8, and the name of the encoding that it was in. What may
+// be another one, it notes.
+func Decode(src draft.Source, out *draft.Out) (io.Reader, string) {
 	head := src.Head(sample)
-	e, name := detect(head, src.MIME)
+	e, name, other := detect(head, src.MIME)
+	if other != "" {
+		out.Note("nothing says how the text is encoded: it was read as %s, which fits best, but may be %s. Where words make no sense, get it in UTF-8", name, other)
+	}
 	if e == nil {
 		r := src.Reader()
 		if bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) {
@@ -39,23 +43,31 @@ func Decode(src draft.Source) (io.Reader, string) {
 }
 
 // detect returns the encoding of a text, nil for UTF-8: by its mark, by what was
-// declared, by being valid, and last by its letters.
-func detect(head []byte, declared string) (encoding.Encoding, string) {
+// declared, by being valid, and last by its letters, where another one may fit as well.
+func detect(head []byte, declared string) (e encoding.Encoding, name, other string) {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
-		return nil, "utf-8"
+		return nil, "utf-8", ""
 	case bytes.HasPrefix(head, []byte("\xff\xfe")), looksWide(head, 1):
-		e, name := charset.Lookup("utf-16le")
-		return e, name
+		e, name = charset.Lookup("utf-16le")
+		return e, name, ""
 	case bytes.HasPrefix(head, []byte("\xfe\xff")), looksWide(head, 0):
-		e, name := charset.Lookup("utf-16be")
-		return e, name
+		e, name = charset.Lookup("utf-16be")
+		return e, name, ""
 	case valid(head):
-		return nil, "utf-8"
+		return nil, "utf-8", ""
 	}
 	if _, params, err := mime.ParseMediaType(declared); err == nil && params["charset"] != "" {
 		if e, name := charset.Lookup(label(params["charset"])); e != nil && name != "utf-8" {
-			return e, name
+			return e, name, ""
+		}
+	}
+	if beyond(head) <= few {
+		if all := guesses(head); len(all) > 0 {
+			if len(all) > 1 && all[0].score-all[1].score < narrow {
+				other = all[1].name
+			}
+			return all[0].e, all[0].name, other
 		}
 	}
 	results, err := chardet.NewTextDetector().DetectAll(head)
@@ -73,11 +85,11 @@ func detect(head []byte, declared string) (encoding.Encoding, string) {
 		}
 		// A guess that cannot read the text is none.
 		if text, err := e.NewDecoder().Bytes(head); err == nil && fits(text, name) {
-			return e, name
+			return e, name, ""
 		}
 	}
-	e, name := charset.Lookup("windows-1252")
-	return e, name
+	e, name = charset.Lookup("windows-1252")
+	return e, name, ""
 }
 
 // label returns the name of an encoding as the web has it.
@@ -161,7 +173,7 @@ func looksWide(head []byte, zero int) bool {
 
 // Plain converts a text to itself, without white space at the ends of its lines.
 func Plain(_ context.Context, src draft.Source, out *draft.Out) error {
-	r, name := Decode(src)
+	r, name := Decode(src, out)
 	if name != "utf-8" {
 		out.Set("charset", name)
 	}
@@ -201,7 +213,7 @@ func lines(r io.Reader, out *draft.Out, edit func(string) string) error {
 
 // Markdown hands Markdown on, with its headings in the outline.
 func Markdown(_ context.Context, src draft.Source, out *draft.Out) error {
-	r, _ := Decode(src)
+	r, _ := Decode(src, out)
 	fenced := false
 	b := bufio.NewReaderSize(r, 1<<20)
 	for {
@@ -274,7 +286,7 @@ func fenced(src draft.Source, out *draft.Out, language string) error {
 	if bytes.Contains(src.Head(1<<20), []byte("```")) {
 		fence = "````````"
 	}
-	r, _ := Decode(src)
+	r, _ := Decode(src, out)
 	out.Block(fence + language)
 	// Block wants an empty line behind it; a fence wants none.
 	out.Tight()
