@@ -79,7 +79,7 @@ type Readers struct {
 type Rules struct {
 	Keywords        []string `json:"keywords,omitempty" jsonschema:"words that are not searched for, in place of the built-in list; a single - is none"`
 	KeywordsAction  string   `json:"keywords_action,omitempty" jsonschema:"what becomes of a query with such a word: refuse, redact (search without it) or off; default: refuse"`
-	Sensitive       []string `json:"sensitive,omitempty" jsonschema:"regular expressions, in small letters, of what must not be told to a search engine, besides addresses, keys, tokens, passwords, and numbers of telephones and persons"`
+	Sensitive       []string `json:"sensitive,omitempty" jsonschema:"regular expressions, in small letters, of what must not be told to a search engine, besides addresses of machines and of mail, keys, tokens, passwords, and numbers of telephones, persons, accounts and cards"`
 	SensitiveAction string   `json:"sensitive_action,omitempty" jsonschema:"what becomes of a query with such a text: refuse, redact or off; default: refuse"`
 	RateCalls       int      `json:"rate_calls,omitempty" jsonschema:"searches in rate_window_sec, 1 to 10000; -1 is no bound; default: 20"`
 	RateWindowSec   float64  `json:"rate_window_sec,omitempty" jsonschema:"seconds in which rate_calls are counted, 1 to 86400; default: 60"`

@@ -8,6 +8,7 @@ package picture
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"image"
@@ -115,9 +116,7 @@ func Fit(ctx context.Context, b []byte, l Limits) (Fitted, error) {
 	for _, t := range l.Types {
 		taken = taken || t == kind
 	}
-	if taken && len(b) <= l.Bytes && max(c.Width, c.Height) <= l.Side && (turn == 1 || !l.Upright) {
-		return out, nil
-	}
+	untouched := taken && len(b) <= l.Bytes && max(c.Width, c.Height) <= l.Side && (turn == 1 || !l.Upright)
 	if c.Width <= 0 || c.Height <= 0 || c.Width > MaxPixels/c.Height {
 		return out, fmt.Errorf("the image has %d × %d pixels, more than the %d million that are decoded here: make it smaller", c.Width, c.Height, MaxPixels>>20)
 	}
@@ -128,10 +127,26 @@ func Fit(ctx context.Context, b []byte, l Limits) (Fitted, error) {
 		return out, context.Cause(ctx)
 	}
 	img, err := decode(b)
+	if untouched && (err == nil || beyondUs(b, kind, err)) {
+		return out, nil
+	}
 	if err != nil {
 		return out, fmt.Errorf("the image is damaged, or of a kind that cannot be read here (%w): convert it to PNG or JPEG", err)
 	}
 	return shrink(ctx, img, turn, kind, l)
+}
+
+// beyondUs reports whether an image is not decoded for what it is, and not for a damage:
+// those who look at it may know more.
+func beyondUs(b []byte, kind string, err error) bool {
+	if _, ok := errors.AsType[jpeg.UnsupportedError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[png.UnsupportedError](err); ok {
+		return true
+	}
+	moving := kind == "image/webp" && len(b) > 20 && string(b[12:16]) == "VP8X" && b[20]&2 != 0
+	return moving && uint64(binary.LittleEndian.Uint32(b[4:]))+8 <= uint64(len(b))
 }
 
 // decode reads an image. Decoders meet what strangers made: a panic is an error.

@@ -92,6 +92,32 @@ func TestFit(t *testing.T) {
 	}
 }
 
+// TestDamaged refuses images that break off or hold other bytes than they had, even
+// where nothing else would have to be done to them.
+func TestDamaged(t *testing.T) {
+	limits := picture.Limits{Bytes: 1 << 20, Side: 1000}
+	for _, kind := range []string{"image/png", "image/jpeg", "image/gif"} {
+		b := write(t, noise(120, 80), kind)
+		if _, err := picture.Fit(t.Context(), b, limits); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+		if _, err := picture.Fit(t.Context(), b[:len(b)*2/3], limits); err == nil || !strings.Contains(err.Error(), "damaged") {
+			t.Errorf("half of %s: %v", kind, err)
+		}
+	}
+	b := write(t, noise(120, 80), "image/png")
+	b[len(b)/2] ^= 0x55
+	if _, err := picture.Fit(t.Context(), b, limits); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("another byte in the middle: %v", err)
+	}
+	// Moving images of WebP are not decoded here; those who take them may.
+	frames := "VP8X\x0a\x00\x00\x00\x02\x00\x00\x00\x63\x00\x00\x31\x00\x00ANIM\x06\x00\x00\x00\xff\xff\xff\xff\x00\x00"
+	moving := []byte("RIFF" + string(rune(4+len(frames))) + "\x00\x00\x00WEBP" + frames)
+	if f, err := picture.Fit(t.Context(), moving, limits); err != nil || f.Width != 100 || f.Height != 50 {
+		t.Errorf("a moving image: %+v, %v", f, err)
+	}
+}
+
 // TestOrientation turns a picture that was taken with a camera on its side.
 func TestOrientation(t *testing.T) {
 	plain := write(t, noise(80, 40), "image/jpeg")

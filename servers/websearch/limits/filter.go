@@ -66,12 +66,12 @@ var parts = map[string][]string{
 type pattern struct {
 	name string
 	is   *regexp.Regexp
-	ok   func(string) bool // of what matches: it is harmless
+	part part // of what matches; nil: all of it
 }
 
 func builtin() []pattern {
 	re := regexp.MustCompile
-	return []pattern{
+	return slices.Concat([]pattern{
 		{"a private key", re(`-----begin [a-z ]*private key-----`), nil},
 		{"a password in an address", re(`://[^\s/:@]+:[^\s/@]+@`), nil},
 		{"a bearer token", re(`\bbearer\s+[a-z0-9._~+/-]{8,}=*`), nil},
@@ -79,21 +79,21 @@ func builtin() []pattern {
 		{"a key", re(`\bsk-[a-z0-9_-]{16,}`), nil},
 		{"a key", re(`\b(?:gh[pousr]_[a-z0-9]{20,}|github_pat_[a-z0-9_]{20,}|glpat-[a-z0-9_-]{16,}|xox[abprs]-[a-z0-9-]{10,}|akia[a-z0-9]{16}|aiza[a-z0-9_-]{30,}|hf_[a-z0-9]{20,})`), nil},
 		{"a key or password", re(`\b(?:api[_-]?key|passwd|password|secret|token)\s*[=:]\s*\S{6,}`), nil},
-		{"an IP address", re(`\b(?:\d{1,3}\.){3}\d{1,3}\b`), harmlessAddress},
-		{"a telephone number", re(`\b1\d{10}\b`), nil},
+	}, personal(), []pattern{
+		{"an IP address", re(`\b(?:\d{1,3}\.){3}\d{1,3}\b`), machine},
 		{"a number of a person", re(`\b\d{15,17}[\dx]?\b`), nil},
-	}
+	})
 }
 
-// harmlessAddress reports whether four numbers are no address of a machine: those that
-// everybody has, and what is none at all.
-func harmlessAddress(s string) bool {
+// machine leaves out four numbers that are no address of a machine: those that everybody
+// has, and what is none at all.
+func machine(s string) int {
 	for p := range strings.SplitSeq(s, ".") {
 		if n, err := strconv.Atoi(p); err != nil || n > 255 {
-			return true
+			return 0
 		}
 	}
-	return strings.HasPrefix(s, "127.") || s == "0.0.0.0" || s == "255.255.255.255"
+	return whole(s, !strings.HasPrefix(s, "127.") && s != "0.0.0.0" && s != "255.255.255.255")
 }
 
 // FilterOptions configures a Filter.
@@ -191,10 +191,14 @@ func (f *Filter) Check(query string) (string, []string, error) {
 // cut returns a text without what the pattern means.
 func (p pattern) cut(text string) string {
 	return p.is.ReplaceAllStringFunc(text, func(s string) string {
-		if p.ok != nil && p.ok(s) {
+		if p.part == nil {
+			return " "
+		}
+		n := p.part(s)
+		if n == 0 {
 			return s
 		}
-		return " "
+		return " " + s[n:]
 	})
 }
 

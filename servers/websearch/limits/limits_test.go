@@ -66,6 +66,42 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
+// TestPersonal keeps back what belongs to a person, and nothing of ordinary queries.
+func TestPersonal(t *testing.T) {
+	f := filter(t, limits.FilterOptions{KeywordsAction: limits.Off, PatternsAction: limits.Redact})
+	for query, want := range map[string]string{
+		"who is +49 170 1234567 calling": "who is calling", "+1 (415) 555-2671": "", "call +8613800138000 now": "call now", "tel:+44 20 7946 0958": "tel", "+33.1.42.68.53.00 spam": "spam",
+		"138 0013 8000 归属地": "归属地", "电话13800138000": "电话",
+		"my password is Hunter22 why": "why", "my password is swordfish": "", "the PIN is 4711": "the", "password: correcthorse1 rejected": "rejected", "我的密码是abc12345": "我的", "mein Passwort ist geheim99": "mein",
+		"my wifi password is blue-sky_9 how to change": "how to change",
+		"DE89 3704 0044 0532 0130 00 which bank":       "which bank", "GB29NWBK60161331926819": "", "at61 1904 3002 3457 3201 then": "then", "fr14-2004-1010-0505-0001-3m02-606 iban": "iban",
+		"4111 1111 1111 1111 declined": "declined", "5500-0000-0000-0004": "", "ssn 123-45-6789": "ssn",
+		"who is ada.fictional+x@mail.corp.com": "who is", "mailto:bo@firm.de": "mailto:", "ＡＤＡ＠ＦＩＲＭ．ＤＥ": "",
+	} {
+		got, removed, err := f.Check(query)
+		if err != nil {
+			got = "" // nothing is left
+		}
+		if got != want || err == nil && removed == nil {
+			t.Errorf("%q is sent as %q, without %q; want %q", query, got, removed, want)
+		}
+	}
+	f = filter(t, limits.FilterOptions{})
+	for _, query := range []string{
+		"error 404 +1 vote", "c++ +20 features", "UTC+8 2024 12 31 23 59", "utc +0800 timezone", "2024-01-01 12:34:56 +0200", "+44 country code", "1+1=2", "a +123456789 b", "+1 000 000 000 dollars",
+		"int 2147483647 overflow", "error 0x80070005", "2006-01-02T15:04:05+07:00", "python 3.12.1 release", "how to reset my password", "my password is not accepted by sshd", "the password is incorrect",
+		"why is my password is always rejected", "password is too short zsh", "default password is empty mysql", "token is invalid", "the secret is in the sauce", "pin is broken esp32", "password is required spring", "密码是什么", "密码为空 mysql",
+		"my password is hashed with bcrypt", "iban format germany", "DE89 3704 0044 0532 0130 01 invalid iban", "gb18030 encoding", "us12 airfoil data for all of the wings there are", "at24 eeprom driver does not probe on my board",
+		"ISBN 978-3-16-148410-0", "4111 1111 1111 1112", "0000 0000 0000 0000", "uuid 123e4567-e89b-12d3-a456-426614174000", "unix time 1700000000000", "sha1 4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+		"000-12-3456", "phone format 123-45", "email regex go", "git@github.com permission denied (publickey)", "getty@tty1.service failed", "npm react@18.2.0", "user@example.com in tests", "user@localhost", "@types/node@20.1.js", "twitter @golang",
+		"10000000000 bytes in gb", "ratio 16:9", "area code 212", "rfc 5322 address@domain syntax",
+	} {
+		if _, _, err := f.Check(query); err != nil {
+			t.Errorf("an ordinary query, %q: %v", query, err)
+		}
+	}
+}
+
 func TestFilterOptions(t *testing.T) {
 	for _, o := range []limits.FilterOptions{{Keywords: []string{" "}}, {Patterns: []string{"("}}, {Patterns: []string{"x*"}}, {Keywords: make([]string, 2000)}} {
 		if _, err := limits.NewFilter(o); err == nil {
