@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -78,22 +79,33 @@ func (o *output) fit() {
 	if o.whole() {
 		o.Outline = nil
 	}
-	if len(o.Outline) > 2*shown && !o.only {
+	if n := len(o.Outline) - 2*shown; n > 0 && !o.only {
 		o.Outline = o.Outline[:2*shown]
+		o.left("%d more headings are in the outline: set outline to see them", n)
 	}
 	for o.size() > maxChars {
 		switch {
 		case o.Content != "":
 			o.Content = ""
+			o.left("the Markdown is in the text of the answer alone, for it is too long as JSON")
 		case len(o.Outline) > 0:
 			o.Outline = o.Outline[:len(o.Outline)/2]
+			o.left("the outline is cut for the length of the answer: read on from the offset of its last heading")
 		case len(o.Fields) > 0:
 			o.Fields = o.Fields[:len(o.Fields)/2]
+			o.left("some fields are left out for the length of the answer")
 		case len(o.Notes) > 0:
 			o.Notes = o.Notes[:len(o.Notes)/2]
 		default:
 			return
 		}
+	}
+}
+
+// left says of the structured answer what it lacks, once.
+func (o *output) left(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(o.Notes, text) {
+		o.Notes = append([]string{text}, o.Notes...)
 	}
 }
 
@@ -144,7 +156,7 @@ func firstLines(s string, most int) string {
 		return s
 	}
 	s = string([]rune(s)[:most])
-	return s[:strings.LastIndexByte(s, '\n')+1] + "… (the rest is left out)\n\n"
+	return s[:strings.LastIndexByte(s, '\n')+1] + "… (the rest of what is known of the document is left out here: more of it is in the structured answer)\n\n"
 }
 
 func (o *output) position() string {
@@ -173,6 +185,7 @@ func (o *output) about(b *strings.Builder) {
 	if o.Offset == 0 {
 		for i, f := range o.Fields {
 			if i == 20 {
+				fmt.Fprintf(b, "… (%d more fields: they are in fields of the structured answer)\n", len(o.Fields)-i)
 				break
 			}
 			line(f.Name, f.Value)

@@ -98,9 +98,7 @@ func (j *job) close() {
 }
 
 func (j *job) note(format string, args ...any) {
-	if len(j.notes) < maxNotes {
-		j.notes = append(j.notes, egress.Plain(fmt.Sprintf(format, args...), 400))
-	}
+	j.notes = append(j.notes, egress.Plain(fmt.Sprintf(format, args...), 400))
 }
 
 // read does a call. Its errors are sentences for a model.
@@ -242,7 +240,9 @@ func (j *job) output(ctx context.Context) (output, error) {
 	}
 	out.Notes = append(j.notes, out.Notes...)
 	out.hint()
-	out.Notes = out.Notes[:min(len(out.Notes), maxNotes)]
+	if n := len(out.Notes) - maxNotes; n > 0 {
+		out.Notes = append(out.Notes[:maxNotes-1], fmt.Sprintf("%d more notes are left out: ask for a part of the document (pages, sheet, or a file of an archive) to see those of it", n+1))
+	}
 	return out, nil
 }
 

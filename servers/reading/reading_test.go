@@ -1,6 +1,8 @@
 package reading_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -392,4 +394,36 @@ func soon(t testing.TB, what string, f func() bool) {
 
 func params(a args) *mcp.CallToolParams {
 	return &mcp.CallToolParams{Name: "convert_to_markdown", Arguments: a}
+}
+
+// TestLeftOut says all that is left out, and what to do.
+func TestLeftOut(t *testing.T) {
+	var heads strings.Builder
+	for i := range 700 {
+		fmt.Fprintf(&heads, "# Part %d\n\n%s\n\n", i, strings.Repeat("wörter ", 20))
+	}
+	var packed bytes.Buffer
+	z := zip.NewWriter(&packed)
+	for i := range 40 {
+		f, err := z.Create(fmt.Sprintf("%d.bin", i))
+		if err == nil {
+			_, err = f.Write([]byte{0, 1, 2, 3})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir := folder(t, map[string]string{"heads.md": heads.String(), "many.zip": packed.String(), "quotes.txt": strings.Repeat(`"\`+"\n", 27_000)})
+	cs := connect(t, reading.Options{Roots: []string{dir}}, reading.Knobs{})
+	got := good(t, cs, args{"uri": "heads.md"})
+	holds(t, got.text, "the outline has the first 500 headings, and 200 more stand in the text", "440 more: set outline to see them")
+	holds(t, strings.Join(got.data.Notes, "\n"), "more headings are in the outline: set outline to see them")
+	holds(t, good(t, cs, args{"uri": "many.zip"}).text, "more notes are left out")
+	if got = good(t, cs, args{"uri": "quotes.txt", "max_chars": 80000}); got.data.Content != "" {
+		t.Fatal("the text is not too long as JSON")
+	}
+	holds(t, strings.Join(got.data.Notes, "\n"), "the Markdown is in the text of the answer alone")
 }

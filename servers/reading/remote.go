@@ -44,7 +44,11 @@ func (j *job) remote(ctx context.Context, address string) error {
 	j.final = resp.URL
 	kind := resp.Header.Get("Content-Type")
 	j.src.Name, j.src.MIME, j.src.URL = fileName(resp), kind, resp.URL
-	if !isPage(kind, j.src) {
+	if !isPage(kind) {
+		return nil
+	}
+	if j.src.Size > maxPage {
+		j.note("the page has more than %d MiB: it was not looked into for films and recordings", maxPage>>20)
 		return nil
 	}
 	if j.s.readers() && j.poor(ctx) {
@@ -235,9 +239,9 @@ func (j *job) poor(ctx context.Context) bool {
 	return err == nil && (scrape.Challenge(doc.Markdown) || len(strings.Fields(doc.Markdown)) < 20)
 }
 
-func isPage(contentType string, src document.Source) bool {
+func isPage(contentType string) bool {
 	kind, _, err := mime.ParseMediaType(contentType)
-	return err == nil && (kind == "text/html" || kind == "application/xhtml+xml") && src.Size <= maxPage
+	return err == nil && (kind == "text/html" || kind == "application/xhtml+xml")
 }
 
 // mediaPage looks what a page says of a film or recording that it is for.

@@ -13,7 +13,11 @@ import (
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
-const maxPart = 20_000 // characters of a page in one answer
+// Bounds of one answer.
+const (
+	maxPart  = 20_000 // characters of a page
+	maxNotes = 8
+)
 
 type fetchInput struct {
 	URL      string `json:"url" jsonschema:"address of the page or document, such as https://example.com/guide; without a scheme https is taken"`
@@ -66,7 +70,11 @@ func (s *server) fetch(ctx context.Context, in fetchInput) (fetchOutput, error) 
 	if in.Offset > 0 && in.Offset >= out.Chars {
 		return fetchOutput{}, fmt.Errorf("offset %d is beyond the end: the text has %d characters", in.Offset, out.Chars)
 	}
-	for _, n := range p.Notes[:min(len(p.Notes), 8)] {
+	for i, n := range p.Notes {
+		if i == maxNotes && len(p.Notes) > maxNotes+1 {
+			out.Notes = append(out.Notes, fmt.Sprintf("%d more notes are left out: ask for fewer pages to see those of a part", len(p.Notes)-i))
+			break
+		}
 		out.Notes = append(out.Notes, egress.Plain(n, 150))
 	}
 	out.Text, out.Next = p.Part(in.Offset, most)

@@ -94,6 +94,7 @@ type sink struct {
 	err   error
 	item  int // where the last item of a list ends
 	eye   answer.Eye
+	heads int // headings that found no place in the outline
 }
 
 // NewOut returns an Out that writes to w what o wants.
@@ -131,6 +132,8 @@ func (o *Out) Join(name string, sub *Out) {
 	for _, h := range sub.Report.Outline {
 		if len(o.Report.Outline) < maxOutline {
 			o.Report.Outline = append(o.Report.Outline, h)
+		} else {
+			o.sink.heads++
 		}
 	}
 }
@@ -148,6 +151,9 @@ func (o *Out) Done() {
 	if n := o.sink.eye.Hidden; n > 0 {
 		o.Note("%d characters that cannot be seen were left out of the text", n)
 	}
+	if n := o.sink.heads; n > 0 {
+		o.Note("the outline has the first %d headings, and %d more stand in the text: read on from the offset of the last one", maxOutline, n)
+	}
 	o.Report.Chars, o.Report.Cut = o.sink.chars, o.sink.cut
 }
 
@@ -155,7 +161,11 @@ func (o *Out) Done() {
 func (o *Out) Set(name, value string) {
 	value, _ = answer.Seen(value)
 	value = Line(value)
-	if value == "" || len(o.Report.Fields) >= maxFields || o.Report.Get(name) != "" {
+	if value == "" || o.Report.Get(name) != "" {
+		return
+	}
+	if len(o.Report.Fields) >= maxFields {
+		o.Note("of what the document says of itself the first %d fields are told", maxFields)
 		return
 	}
 	o.Report.Fields = append(o.Report.Fields, Field{name, Clip(value, 1000)})
@@ -194,6 +204,8 @@ func (o *Out) heading(level int, text string) {
 	if len(o.Report.Outline) < maxOutline {
 		seen, _ := answer.Seen(text)
 		o.Report.Outline = append(o.Report.Outline, Heading{min(level+o.shift, 6), Clip(seen, 200), o.sink.chars})
+	} else {
+		o.sink.heads++
 	}
 	o.Raw(strings.Repeat("#", min(level+o.shift, 6)) + " " + text)
 }

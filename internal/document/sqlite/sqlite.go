@@ -87,7 +87,7 @@ func convert(ctx context.Context, db *sql.DB, out *draft.Out) error {
 			continue
 		}
 		if i >= maxTables {
-			out.Note("only the first %d tables and views are shown", maxTables)
+			out.Note("only the first %d tables and views are shown: name another one as sheet", maxTables)
 			break
 		}
 		found = true
@@ -170,7 +170,11 @@ func rows(ctx context.Context, db *sql.DB, table string, limit int, out *draft.O
 	more := r.Next()
 	out.EndTable()
 	if more {
-		out.Block(fmt.Sprintf("(more than %d rows)", limit))
+		next := fmt.Sprintf("Name the table as sheet for its first %d.", maxRows)
+		if limit == maxRows {
+			next = "The others are not read here: a program that asks the database can."
+		}
+		out.Block(fmt.Sprintf("(more than %d rows) %s", limit, next))
 	}
 	return r.Err()
 }
