@@ -37,7 +37,7 @@ def _probe():
         x86 = platform.machine() == "x86_64"
         for name, on_x86, on_arm, args in (
                 ("unshare", 272, 97, (0x10000000,)), ("clone into a namespace", 56, 220, (0x10010000, 0, 0, 0, 0)), ("clone3", 435, 435, (0, 0)),
-                ("mount", 165, 40, (0, 0, 0, 0, 0)), ("ptrace", 101, 117, (16, 1, 0, 0)), ("bpf", 321, 280, (99, 0, 0)), ("io_uring", 425, 425, (0, 0)),
+                ("mount", 165, 40, (0, 0, 0, 0, 0)), ("ptrace", 101, 117, (2, os.getpid(), 0, 0)), ("bpf", 321, 280, (99, 0, 0)), ("io_uring", 425, 425, (0, 0)),
                 ("keys", 250, 219, (0, -3, 0, 0, 0)), ("perf", 298, 241, (0, 0, 0, 0, 0)), ("userfaultfd", 323, 282, (1,)), ("setns", 308, 268, (-1, 0)),
                 ("open_by_handle_at", 304, 265, (-1, 0, 0)), ("process_vm_readv", 310, 270, (1, 0, 0, 0, 0, 0))):
             if platform.machine() not in ("x86_64", "aarch64"):

@@ -49,32 +49,28 @@ def walk(path, make=False):
                 continue
             last = not any(p not in ("", ".") for p in parts)
             try:
-                mode = os.stat(name, dir_fd=stack[-1], follow_symlinks=False).st_mode
-            except FileNotFoundError:
+                target = os.readlink(name, dir_fd=stack[-1])
+            except OSError as e:
+                if e.errno == errno.ENOENT and make and not last:
+                    os.mkdir(name, 0o755, dir_fd=stack[-1])
+                elif e.errno not in (errno.EINVAL, errno.ENOENT):  # it is no link
+                    raise
                 if last:
                     return stack.pop(), name
-                if not make:
-                    raise
-                os.mkdir(name, 0o755, dir_fd=stack[-1])
-                mode = stat.S_IFDIR
-            if stat.S_ISLNK(mode):
-                links += 1
-                target = os.readlink(name, dir_fd=stack[-1])
-                if target.startswith("/"):
-                    if target != HOME and not target.startswith(HOME + "/"):
-                        raise OSError(errno.ELOOP, "")
-                    target = target[len(HOME):]
-                    while len(stack) > 1:
-                        os.close(stack.pop())
-                if links > LINKS:
-                    raise OSError(errno.ELOOP, "")
-                parts.extend(target.split("/")[::-1])
+                if len(stack) > DEEP:
+                    raise OSError(errno.ENAMETOOLONG, "")
+                stack.append(os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=stack[-1]))
                 continue
-            if last:
-                return stack.pop(), name
-            if len(stack) > DEEP:
-                raise OSError(errno.ENAMETOOLONG, "")
-            stack.append(os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=stack[-1]))
+            links += 1
+            if target.startswith("/"):
+                if target != HOME and not target.startswith(HOME + "/"):
+                    raise OSError(errno.ELOOP, "")
+                target = target[len(HOME):]
+                while len(stack) > 1:
+                    os.close(stack.pop())
+            if links > LINKS:
+                raise OSError(errno.ELOOP, "")
+            parts.extend(target.split("/")[::-1])
         return stack.pop(), None
     finally:
         for fd in stack:
@@ -235,6 +231,10 @@ def start(c, o):
         for fd in theirs:
             os.close(fd)
     pids[c.pid] = c
+    try:  # whatever runs, we answer
+        os.setpriority(os.PRIO_PROCESS, c.pid, 5)
+    except OSError:
+        pass
     try:  # where memory is short, this one goes before us
         with open("/proc/%d/oom_score_adj" % c.pid, "w") as f:
             f.write("900")
