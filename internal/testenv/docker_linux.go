@@ -65,7 +65,7 @@ func KeepDocker(tb testing.TB) *Docker {
 	d.start(tb, unshare, "--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc",
 		dockerd, "--config-file", config, "--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
 		"--pidfile", filepath.Join(dir, "pid"), "--cgroup-parent", "/"+d.group, "--exec-opt", "native.cgroupdriver=cgroupfs",
-		"--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-masq=false", "--ip-forward=false", "--storage-driver=vfs",
+		"--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-masq=false", "--ip-forward=false",
 		"-H", "unix://"+d.Socket, "-H", "tcp://"+d.TCP, "--tlsverify", "--tlscacert", filepath.Join(server, "ca.pem"),
 		"--tlscert", filepath.Join(server, "cert.pem"), "--tlskey", filepath.Join(server, "key.pem"))
 	if err := d.await(tb); err != nil {
