@@ -214,13 +214,16 @@ func (k maker) bundled(o *upstream.Options, s *config.Server, m *member) error {
 		options = json.RawMessage(text)
 	}
 	env := reveal(s.Env)
-	childEnv := proc.Environ(k.o.Env, env)
+	childEnv := append(proc.Environ(k.o.Env, env), tool.KeepsResults+"=1")
 	at := tool.Place{Dir: s.Cwd, Getenv: func(name string) string { return variable(childEnv, name) }}
 	srv, err := b.New(options, at)
 	if err != nil {
 		return fmt.Errorf("bundled server %s: %w", b.Name, err)
 	}
 	m.meta = b.Meta
+	if b.MetaFor != nil {
+		m.meta = b.MetaFor(options)
+	}
 	if b.Probe != nil {
 		m.probe = func(ctx context.Context) []tool.Probe { return b.Probe(ctx, options, at) }
 	}

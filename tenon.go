@@ -101,8 +101,10 @@ type Bundled struct {
 	Probe func(ctx context.Context, options json.RawMessage, at tool.Place) []tool.Probe
 	// Aliases are other names that a configuration may give it.
 	Aliases []string
-	// Meta is what is declared of its tools, by name.
-	Meta map[string]tool.Meta
+	// Meta is what is declared of its tools, by name; MetaFor is in its place where that
+	// depends on the options, which New has taken.
+	Meta    map[string]tool.Meta
+	MetaFor func(options json.RawMessage) map[string]tool.Meta
 }
 
 // A ConfigError holds all that is wrong with a configuration, each with its place.

@@ -60,8 +60,10 @@ type Server struct {
 	// Options are as for New.
 	Probe func(ctx context.Context, options json.RawMessage, at tool.Place) []tool.Probe
 
-	// Meta holds what is declared of each tool, by its name.
-	Meta map[string]tool.Meta
+	// Meta holds what is declared of each tool, by its name, without options; MetaFor is
+	// for options that New has taken, and nil where they change nothing.
+	Meta    map[string]tool.Meta
+	MetaFor func(options json.RawMessage) map[string]tool.Meta
 
 	schema func() (*jsonschema.Schema, error)
 }
@@ -97,10 +99,10 @@ func All() []Server {
 			Name: "docker", Port: 8011, Meta: docker.Meta(),
 			Summary: "A look at containers, their logs, images and events, and restarts of them where allowed.",
 		}, docker.NewIn), docker.Probe),
-		bundleIn(Server{
+		declared(bundleIn(Server{
 			Name: "python", Port: 8017, Meta: python.Meta(),
 			Summary: "Python and shell commands in sandboxes that are apart from this machine, on Linux.",
-		}, python.NewIn),
+		}, python.NewIn), python.MetaFor),
 		probed(bundleIn(Server{
 			Name: "prometheus", Port: 8013, Meta: prometheus.Meta(),
 			Summary: "Questions to a Prometheus: values, developments, alerts, rules, targets and names.",
@@ -186,6 +188,18 @@ func probed[O any](s Server, probe func(context.Context, O, func(string) string)
 			return nil // New refuses them too, and says why
 		}
 		return probe(ctx, o, getenv)
+	}
+	return s
+}
+
+// declared adds what a server declares of its tools by its options.
+func declared[O any](s Server, meta func(O) map[string]tool.Meta) Server {
+	s.MetaFor = func(options json.RawMessage) map[string]tool.Meta {
+		var o O
+		if err := decode(options, &o); err != nil {
+			return s.Meta // New refuses them, and says why
+		}
+		return meta(o)
 	}
 	return s
 }

@@ -11,3 +11,8 @@ type Place struct {
 	// nil: of this process.
 	Getenv func(name string) string
 }
+
+// KeepsResults is a variable in the environment of a bundled server, and says that
+// whoever calls it cuts what is longer than MaxResultChars and keeps the whole: so the
+// server may hand on more. Without it a model may get all that the server says.
+const KeepsResults = "TENON_KEEPS_RESULTS"

@@ -23,33 +23,55 @@ type fileOutput struct {
 	Size int64  `json:"size" jsonschema:"its bytes"`
 }
 
-type uploadInput struct {
+// A place is where in a sandbox a file goes.
+type place struct {
 	SandboxID string `json:"sandbox_id" jsonschema:"name of the sandbox, from create_sandbox"`
-	Local     string `json:"local_file_path" jsonschema:"absolute path of a file on the machine of the server, in a folder that is opened for this"`
 	Target    string `json:"sandbox_file_path,omitempty" jsonschema:"folder in the sandbox, or path of the file to make"`
 }
 
-func (s *server) addUpload(srv *mcp.Server) {
-	typed.AddContent(srv, typed.Spec{
-		Name: "upload_file_from_local_to_sandbox", Title: "Upload a file",
-		Description: "Copies a file of the server's machine into a sandbox, from the folders that the operator has opened. Returns the path in the sandbox, where code can read it.",
-		Defaults:    map[string]any{"sandbox_file_path": sandbox.Home}, Annotations: changes(false), MaxArguments: maxArguments,
-	}, func(ctx context.Context, req *mcp.CallToolRequest, in uploadInput) ([]mcp.Content, fileOutput, error) {
-		h, done, err := s.boxes.use(req, in.SandboxID)
+func (p place) at() place { return p }
+
+// addBring adds a tool that brings a file into a sandbox. Open opens it and tells its
+// name.
+func addBring[In interface{ at() place }](s *server, srv *mcp.Server, sp typed.Spec, brought string, open func(context.Context, In) (io.ReadCloser, string, error)) {
+	sp.Defaults, sp.MaxArguments = map[string]any{"sandbox_file_path": sandbox.Home}, maxArguments
+	typed.AddContent(srv, sp, func(ctx context.Context, req *mcp.CallToolRequest, in In) ([]mcp.Content, fileOutput, error) {
+		h, done, err := s.boxes.use(req, in.at().SandboxID)
 		if err != nil {
 			return nil, fileOutput{}, err
 		}
 		defer done()
-		f, err := s.openLocal(in.Local)
+		ctx, cancel := context.WithTimeout(ctx, s.run)
+		defer cancel()
+		f, name, err := open(ctx, in)
 		if err != nil {
 			return nil, fileOutput{}, err
 		}
 		defer f.Close()
-		put, err := h.Put(ctx, target(in.Target, filepath.Base(in.Local)), f, s.spec.Disk)
+		put, err := h.Put(ctx, target(in.at().Target, name), f, s.spec.Disk)
 		if err != nil {
+			if _, ok := errors.AsType[*egress.SizeError](err); ok {
+				return nil, fileOutput{}, err
+			}
 			return nil, fileOutput{}, s.told(err)
 		}
-		return typed.Text("File uploaded to " + put.Path), fileOutput{put.Path, put.Size}, nil
+		return typed.Text(fmt.Sprintf("File %s to %s (%d bytes)", brought, put.Path, put.Size)), fileOutput{put.Path, put.Size}, nil
+	})
+}
+
+type uploadInput struct {
+	Local string `json:"local_file_path" jsonschema:"absolute path of a file on the machine of the server, in a folder that is opened for this"`
+	place
+}
+
+func (s *server) addUpload(srv *mcp.Server) {
+	addBring(s, srv, typed.Spec{
+		Name: "upload_file_from_local_to_sandbox", Title: "Upload a file",
+		Description: "Copies a file of the server's machine into a sandbox, from the folders that the operator has opened. Returns the path in the sandbox, where code can read it.",
+		Annotations: changes(false),
+	}, "uploaded", func(_ context.Context, in uploadInput) (io.ReadCloser, string, error) {
+		f, err := s.openLocal(in.Local)
+		return f, filepath.Base(in.Local), err
 	})
 }
 
@@ -132,44 +154,29 @@ func clean(name string) string {
 }
 
 type fetchInput struct {
-	SandboxID string `json:"sandbox_id" jsonschema:"name of the sandbox, from create_sandbox"`
-	URL       string `json:"url" jsonschema:"http or https URL of the file"`
-	Target    string `json:"sandbox_file_path,omitempty" jsonschema:"folder in the sandbox, or path of the file to make"`
+	URL string `json:"url" jsonschema:"http or https URL of the file"`
+	place
 }
 
 func (s *server) addFetch(srv *mcp.Server) {
-	typed.AddContent(srv, typed.Spec{
+	addBring(s, srv, typed.Spec{
 		Name: "download_file_from_internet_to_sandbox", Title: "Download into a sandbox",
-		Description: "Fetches a file from the web into a sandbox and returns its path there. The server fetches it, for a sandbox has no network of its own; internal addresses are refused.",
-		Defaults:    map[string]any{"sandbox_file_path": sandbox.Home}, Annotations: changes(true), MaxArguments: maxArguments,
-	}, func(ctx context.Context, req *mcp.CallToolRequest, in fetchInput) ([]mcp.Content, fileOutput, error) {
-		h, done, err := s.boxes.use(req, in.SandboxID)
-		if err != nil {
-			return nil, fileOutput{}, err
-		}
-		defer done()
-		ctx, cancel := context.WithTimeout(ctx, s.run)
-		defer cancel()
+		Description: "Fetches a file from the web into a sandbox and returns its path there. The server fetches it, by its own rules: internal addresses are refused.",
+		Annotations: changes(true),
+	}, "downloaded", func(ctx context.Context, in fetchInput) (io.ReadCloser, string, error) {
 		resp, body, err := s.pages.Open(ctx, egress.Request{URL: in.URL, MaxBody: min(maxDownload, s.spec.Disk), Timeout: s.run})
 		if err != nil {
-			return nil, fileOutput{}, err
+			return nil, "", err
 		}
-		defer body.Close()
 		if !resp.OK() {
-			return nil, fileOutput{}, fmt.Errorf("the site answered with status %d; nothing was saved", resp.Status)
+			_ = body.Close() // it is of no use
+			return nil, "", fmt.Errorf("the site answered with status %d; nothing was saved", resp.Status)
 		}
 		name := "downloaded_file"
 		if u, err := url.Parse(in.URL); err == nil && path.Base(u.Path) != "/" && path.Base(u.Path) != "." {
 			name = path.Base(u.Path)
 		}
-		put, err := h.Put(ctx, target(in.Target, name), body, s.spec.Disk)
-		if err != nil {
-			if _, ok := errors.AsType[*egress.SizeError](err); ok {
-				return nil, fileOutput{}, err
-			}
-			return nil, fileOutput{}, s.told(err)
-		}
-		return typed.Text(fmt.Sprintf("File downloaded to %s (%d bytes)", put.Path, put.Size)), fileOutput{put.Path, put.Size}, nil
+		return body, name, nil
 	})
 }
 

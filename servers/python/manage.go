@@ -63,7 +63,14 @@ func (s *server) addList(srv *mcp.Server) {
 		if out.More {
 			t.add("There is more: list a folder below it.")
 		}
-		return typed.Text(t.String()), out, nil
+		all := out
+		out = fitted(s.most, func(budget int) listOutput {
+			if n := budget / 40; n < len(all.Files) { // less than any entry has
+				return listOutput{all.Path, all.Files[:n], true}
+			}
+			return all
+		})
+		return typed.Text(t.within(s.most)), out, nil
 	})
 }
 

@@ -7,9 +7,10 @@
 // /home/user, and the interpreter keeps its state from one call to the next. What
 // keeps it apart is a back end (internal/sandbox); the one here, "local", uses what
 // Linux has. It tests itself at the first use, says how far the walls reach, and
-// refuses to run anything where they do not stand. There is no network in a sandbox:
-// files come in through this server, which fetches them by the rules of
-// internal/egress, or takes them from folders that the operator opened.
+// refuses to run anything where they do not stand. There is no network in a sandbox,
+// but by a proxy of this server to the hosts that the operator lists. Files come in
+// through this server, which fetches them by the rules of internal/egress, or takes
+// them from folders that the operator opened.
 //
 // The name of a sandbox cannot be guessed. Where clients have sessions (HTTP), it
 // belongs to the session that made it and ends with that; else it ends when it was
@@ -33,6 +34,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/egress"
 	"github.com/tenon-mcp/tenon/internal/sandbox"
 	"github.com/tenon-mcp/tenon/internal/sandbox/local"
+	"github.com/tenon-mcp/tenon/internal/sandbox/outlet"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -48,6 +50,8 @@ type Options struct {
 	DiskMB       int      `json:"disk_mb,omitempty" jsonschema:"space for the files of one sandbox in MiB, 1 to 65536; default: 256. It lies in memory where there are namespaces"`
 	Processes    int      `json:"processes,omitempty" jsonschema:"processes and threads of one sandbox, 8 to 4096; default: 64"`
 	MaxSandboxes int      `json:"max_sandboxes,omitempty" jsonschema:"sandboxes at once, 1 to 1000; default: 16"`
+	Network      []string `json:"network,omitempty" jsonschema:"hosts that code in sandboxes reaches, through a proxy of this server: names, *.example.com, addresses or networks, each with a port or for 80 and 443; or public for all public hosts. Names lead to public addresses only. Default: none. Tools that run code are then of high risk"`
+	NetworkMB    int      `json:"network_mb,omitempty" jsonschema:"MiB that code in one sandbox sends and receives in all, 1 to 1048576; default: 1024"`
 	MaxMemoryMB  int      `json:"max_memory_mb,omitempty" jsonschema:"memory of all sandboxes together in MiB, 64 to 1048576; default: 4096"`
 	Dir          string   `json:"dir,omitempty" path:"yes" jsonschema:"folder for the files of sandboxes where there are no namespaces; default: /var/tmp/tenon-sandboxes for root, else one in the cache of the user"`
 	Allow        []string `json:"allow,omitempty" jsonschema:"internal hosts that files may be fetched from besides public ones: networks, addresses or names, such as 10.20.0.0/16 or *.corp.example"`
@@ -57,6 +61,7 @@ type Options struct {
 
 const (
 	maxChars     = 20_000
+	maxWhole     = 1_000_000 // where whoever calls cuts and keeps it
 	maxRun       = 3600 * time.Second
 	maxDownload  = 512 << 20
 	maxArguments = 2 << 20
@@ -67,6 +72,8 @@ type server struct {
 	spec    sandbox.Spec
 	boxes   *shelf
 	pages   *egress.Client
+	outlet  *outlet.Outlet // nil without a network
+	most    int            // characters of an answer
 
 	uploads   []string
 	downloads string
@@ -110,6 +117,7 @@ func build(o Options, getenv func(string) string, launcher []string) (*server, e
 		{"processes", &o.Processes, 64, 8, 4096},
 		{"max_sandboxes", &o.MaxSandboxes, 16, 1, 1000},
 		{"max_memory_mb", &o.MaxMemoryMB, 4096, 64, 1 << 20},
+		{"network_mb", &o.NetworkMB, 1024, 1, 1 << 20},
 	} {
 		if *b.value == 0 {
 			*b.value = b.usual
@@ -131,12 +139,23 @@ func build(o Options, getenv func(string) string, launcher []string) (*server, e
 		spec:    sandbox.Spec{Memory: int64(o.MemoryMB) << 20, Disk: int64(o.DiskMB) << 20, Processes: o.Processes},
 		pages:   pages,
 		uploads: o.UploadRoots, downloads: o.DownloadDir,
-		idle: time.Duration(o.TimeoutSec) * time.Second, run: time.Duration(o.RunSec) * time.Second,
+		idle: time.Duration(o.TimeoutSec) * time.Second, run: time.Duration(o.RunSec) * time.Second, most: maxChars,
+	}
+	if getenv(tool.KeepsResults) != "" {
+		s.most = maxWhole
 	}
 	if s.backend, err = (setting{o, getenv, launcher}).backend(); err != nil {
 		return nil, err
 	}
-	s.boxes = newShelf(s.backend, o.MaxSandboxes, int64(o.MaxMemoryMB)<<20)
+	if len(o.Network) > 0 {
+		if n, ok := s.backend.(sandbox.Networked); !ok || !n.TakesNetwork() {
+			return nil, fmt.Errorf("option network: the back end %s cannot hold code to a list of hosts; local can", s.backend.Name())
+		}
+		if s.outlet, err = outlet.New(outlet.Options{Server: "python", Network: o.Network, MaxBytes: int64(o.NetworkMB) << 20}); err != nil {
+			return nil, err
+		}
+	}
+	s.boxes = newShelf(s.backend, s.outlet, o.MaxSandboxes, int64(o.MaxMemoryMB)<<20)
 	return s, nil
 }
 
@@ -157,9 +176,17 @@ func (s *server) mcp() *mcp.Server {
 
 // Meta returns what is declared of each tool, by its name. How far the walls reach is
 // known only when code runs; they are declared here for the weakest that is used at
-// all, and always without a network.
-func Meta() map[string]tool.Meta {
+// all, and without a network.
+func Meta() map[string]tool.Meta { return MetaFor(Options{}) }
+
+// MetaFor returns what is declared with options. With a network, code can do on the web
+// what it likes, and send out what it has read.
+func MetaFor(o Options) map[string]tool.Meta {
 	m := map[string]tool.Meta{}
+	code, labels := tool.RiskMedium, []tool.Label{tool.LabelUntrusted}
+	if len(o.Network) > 0 {
+		code, labels = tool.RiskHigh, append(labels, tool.LabelEgress)
+	}
 	for _, e := range []struct {
 		name     string
 		effect   tool.SideEffect
@@ -168,20 +195,23 @@ func Meta() map[string]tool.Meta {
 		hint     string
 	}{
 		{"create_sandbox", tool.EffectExternal, tool.RiskMedium, 500, "create sandbox python code interpreter environment start 创建 沙箱 代码 环境"},
-		{"run_command", tool.EffectExternal, tool.RiskMedium, maxChars, "run shell command bash script execute sandbox 运行 命令 脚本 执行"},
-		{"run_python_code", tool.EffectExternal, tool.RiskMedium, maxChars, "run python code execute calculate data analysis plot chart notebook 运行 代码 计算 数据 分析 绘图"},
-		{"python", tool.EffectExternal, tool.RiskMedium, maxChars, "python calculate once stateless code run 计算 代码 一次"},
+		{"run_command", tool.EffectExternal, code, maxChars, "run shell command bash script execute sandbox 运行 命令 脚本 执行"},
+		{"run_python_code", tool.EffectExternal, code, maxChars, "run python code execute calculate data analysis plot chart notebook 运行 代码 计算 数据 分析 绘图"},
+		{"python", tool.EffectExternal, code, maxChars, "python calculate once stateless code run 计算 代码 一次"},
 		{"upload_file_from_local_to_sandbox", tool.EffectFilesystem, tool.RiskMedium, 2000, "upload copy local file into sandbox 上传 文件 沙箱"},
 		{"download_file_from_internet_to_sandbox", tool.EffectNetwork, tool.RiskMedium, 2000, "download fetch url file into sandbox data set 下载 网络 文件 沙箱"},
 		{"download_file_from_sandbox_to_local", tool.EffectFilesystem, tool.RiskMedium, 2000, "download save file from sandbox result 保存 下载 文件 结果"},
 		{"list_files", tool.EffectNone, tool.RiskLow, maxChars, "list files folder sandbox directory 列出 文件 目录"},
 		{"kill_sandbox", tool.EffectExternal, tool.RiskLow, 500, "end kill stop sandbox free resources 结束 关闭 沙箱"},
 	} {
-		list := e.name == "list_files"
+		list, said := e.name == "list_files", labels[:1]
+		if e.risk == code && e.maxChars == maxChars && !list {
+			said = labels
+		}
 		m[e.name] = tool.Meta{
 			Registered: true, ReadOnly: list, ConcurrencySafe: list, Idempotent: list || e.name == "kill_sandbox",
 			SideEffect: e.effect, RiskLevel: e.risk, MaxResultChars: e.maxChars, SearchHint: e.hint, Timeout: maxRun,
-			Labels: []tool.Label{tool.LabelUntrusted},
+			Labels: said,
 		}
 	}
 	return m

@@ -2,6 +2,7 @@ package python
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -32,7 +33,7 @@ func (s *server) addCreate(srv *mcp.Server) {
 	typed.AddContent(srv, typed.Spec{
 		Name: "create_sandbox", Title: "Create a sandbox",
 		Description: "Creates a sandbox for Python and shell commands and returns its sandbox_id, which the other tools need: wait for it before you call them. " +
-			"Files lie in /home/user. There is no network inside: bring files in with the upload and download tools. It ends when it was not used for timeout seconds.",
+			"Files lie in /home/user. " + s.network("There is no network inside: bring files in with the upload and download tools.") + " It ends when it was not used for timeout seconds.",
 		Defaults: map[string]any{"timeout": 600}, Annotations: changes(false), MaxArguments: maxArguments,
 	}, func(ctx context.Context, req *mcp.CallToolRequest, in createInput) ([]mcp.Content, createOutput, error) {
 		if in.Timeout < 1 {
@@ -51,8 +52,8 @@ func (s *server) addCreate(srv *mcp.Server) {
 			SandboxID: h.id, Level: status.Level, Python: status.Python, Timeout: int(idle / time.Second),
 			MemoryMB: s.spec.Memory >> 20, DiskMB: s.spec.Disk >> 20, Notes: status.Notes,
 		}
-		text := fmt.Sprintf("Sandbox created with sandbox_id: %s\nPython %s, %d MiB of memory, %d MiB for files in /home/user, no network. It ends after %d s without use.",
-			out.SandboxID, out.Python, out.MemoryMB, out.DiskMB, out.Timeout)
+		text := fmt.Sprintf("Sandbox created with sandbox_id: %s\nPython %s, %d MiB of memory, %d MiB for files in /home/user. It ends after %d s without use. %s",
+			out.SandboxID, out.Python, out.MemoryMB, out.DiskMB, out.Timeout, s.network("There is no network."))
 		return typed.Text(cut(text, 500)), out, nil
 	})
 }
@@ -69,6 +70,14 @@ func (s *server) told(err error) error {
 		return errors.New("the call took too long and was ended")
 	}
 	return fmt.Errorf("the sandbox does not work: %w", err)
+}
+
+// network says what code reaches, and without a network what is given.
+func (s *server) network(none string) string {
+	if s.outlet == nil {
+		return none
+	}
+	return "Code reaches these hosts by HTTP and HTTPS, through the proxy that is set in its environment: " + cut(s.outlet.Hosts(), 200) + "."
 }
 
 type commandInput struct {
@@ -88,8 +97,8 @@ type commandOutput struct {
 func (s *server) addCommand(srv *mcp.Server) {
 	typed.AddContent(srv, typed.Spec{
 		Name: "run_command", Title: "Run a command",
-		Description: "Runs a shell command once in a sandbox and returns its output and exit code. It runs as an ordinary user without sudo and without network, so pip install and apt-get cannot fetch anything. " +
-			"Processes in the background stay; redirect their output into a file.",
+		Description: "Runs a shell command once in a sandbox and returns its output and exit code. It runs as an ordinary user without sudo. " +
+			s.network("There is no network, so pip install and apt-get cannot fetch anything.") + " Processes in the background stay; redirect their output into a file.",
 		Annotations: changes(false), MaxArguments: maxArguments,
 	}, func(ctx context.Context, req *mcp.CallToolRequest, in commandInput) ([]mcp.Content, commandOutput, error) {
 		if strings.TrimSpace(in.Command) == "" {
@@ -100,7 +109,7 @@ func (s *server) addCommand(srv *mcp.Server) {
 			return nil, commandOutput{}, err
 		}
 		defer done()
-		o, err := h.Command(ctx, sandbox.Command{Line: in.Command, Timeout: s.run, Keep: maxChars})
+		o, err := h.Command(ctx, sandbox.Command{Line: in.Command, Timeout: s.run, Keep: s.most})
 		if err != nil {
 			return nil, commandOutput{}, s.told(err)
 		}
@@ -110,13 +119,18 @@ func (s *server) addCommand(srv *mcp.Server) {
 		if out.TimedOut {
 			t.add("It took longer than %d s and was killed. Let it run in the background, with its output in a file, or do less at once.", int(s.run/time.Second))
 		}
-		if fetches(in.Command) && out.ExitCode != 0 {
+		if s.outlet == nil && fetches(in.Command) && out.ExitCode != 0 {
 			t.add("There is no network in a sandbox, so nothing can be installed: use what is there, or bring files in with download_file_from_internet_to_sandbox.")
 		}
 		t.note(out.Note)
 		t.block("stdout", out.Stdout)
 		t.block("stderr", out.Stderr)
-		return typed.Text(t.String()), out, nil
+		out = fitted(s.most, func(budget int) commandOutput {
+			less := out
+			less.Stdout, less.Stderr = apportion(budget, out.Stdout, out.Stderr)
+			return less
+		})
+		return typed.Text(t.within(s.most)), out, nil
 	})
 }
 
@@ -150,6 +164,7 @@ type codeOutput struct {
 	LeftOut   int64              `json:"left_out_bytes,omitempty" jsonschema:"bytes of output that were left out of the middle"`
 	Seconds   float64            `json:"seconds" jsonschema:"time that it took inside"`
 	Note      string             `json:"note,omitempty" jsonschema:"which limit was met"`
+	Missed    int                `json:"not_shown,omitempty" jsonschema:"values that were displayed and are not among shown"`
 }
 
 // shown is one value in its forms; images come as content beside it.
@@ -158,13 +173,15 @@ type shown struct {
 	HTML     string `json:"html,omitempty" jsonschema:"as HTML"`
 	Markdown string `json:"markdown,omitempty" jsonschema:"as Markdown"`
 	Image    bool   `json:"image,omitempty" jsonschema:"an image of it is among the contents"`
+
+	Left []string `json:"left_out,omitempty" jsonschema:"what of it was too large, and what to do"`
 }
 
 func (s *server) addCode(srv *mcp.Server) {
 	typed.AddContent(srv, typed.Spec{
 		Name: "run_python_code", Title: "Run Python",
 		Description: "Runs Python once in the interpreter of a sandbox. Variables, imports and files stay for the next call. Returns what was printed, the value of the last expression, a traceback where it failed, " +
-			"and figures of matplotlib as images. No network. A cell that takes too long is interrupted, and keeps what it has computed.",
+			"and figures of matplotlib as images. " + s.network("No network.") + " A cell that takes too long is interrupted, and keeps what it has computed.",
 		Annotations: changes(false), MaxArguments: maxArguments,
 	}, func(ctx context.Context, req *mcp.CallToolRequest, in codeInput) ([]mcp.Content, codeOutput, error) {
 		h, done, err := s.boxes.use(req, in.SandboxID)
@@ -180,7 +197,7 @@ func (s *server) addStateless(srv *mcp.Server) {
 	typed.AddContent(srv, typed.Spec{
 		Name: "python", Title: "Run Python once",
 		Description: "Runs Python once in a sandbox of its own that is gone afterwards: good for a calculation. Nothing stays for the next call; use create_sandbox and run_python_code for that. " +
-			"Returns what was printed, the value of the last expression, and a traceback where it failed. No network.",
+			"Returns what was printed, the value of the last expression, and a traceback where it failed. " + s.network("No network."),
 		Annotations: changes(false), MaxArguments: maxArguments,
 	}, func(ctx context.Context, req *mcp.CallToolRequest, in pythonInput) ([]mcp.Content, codeOutput, error) {
 		h, err := s.boxes.create(ctx, req, s.spec, s.run+time.Minute)
@@ -196,76 +213,120 @@ func (s *server) cell(ctx context.Context, x sandbox.Sandbox, code string) ([]mc
 	if strings.TrimSpace(code) == "" {
 		return nil, codeOutput{}, errors.New("the code is empty")
 	}
-	o, err := x.Code(ctx, sandbox.Cell{Source: code, Timeout: s.run, Keep: maxChars})
+	o, err := x.Code(ctx, sandbox.Cell{Source: code, Timeout: s.run, Keep: s.most})
 	if err != nil {
 		return nil, codeOutput{}, s.told(err)
 	}
-	out := codeOutput{
-		Stdout: o.Stdout, Stderr: o.Stderr, Error: o.Error, TimedOut: o.TimedOut, Restarted: o.Restarted,
-		LeftOut: o.Left, Seconds: o.Took.Seconds(), Note: o.Note,
-	}
+	out := fitted(s.most, func(budget int) codeOutput { return dataOf(o, budget) })
 	var t text
 	if out.TimedOut {
 		t.add("It took longer than %d s and was interrupted.", int(s.run/time.Second))
 	}
-	if out.Restarted {
+	if o.Lost != "" {
+		t.add("The interpreter was started anew before this code ran, for %s: all variables and imports of before are lost, files are still there.", o.Lost)
+	}
+	if o.Restarted {
 		t.add("The interpreter has ended: all variables and imports are lost, files are still there. The code was not run again.")
 	}
 	t.note(out.Note)
-	images := t.results(o.Results, &out)
-	if out.Error != nil {
-		t.block("error", out.Error.Traceback)
+	images := t.results(o)
+	if o.Error != nil {
+		t.block("error", o.Error.Traceback)
 	}
-	t.block("stdout", out.Stdout)
-	t.block("stderr", out.Stderr)
+	t.block("stdout", o.Stdout)
+	t.block("stderr", o.Stderr)
 	if t.b.Len() == 0 {
 		t.add("It has run, and has printed nothing.")
 	}
-	return append(typed.Text(t.String()), images...), out, nil
+	return append(typed.Text(t.within(s.most)), images...), out, nil
+}
+
+// dataOf is an outcome as data, within about so many characters.
+func dataOf(o *sandbox.Outcome, budget int) codeOutput {
+	out := codeOutput{
+		TimedOut: o.TimedOut, Restarted: o.Restarted || o.Lost != "",
+		LeftOut: o.Left, Missed: o.Missed, Seconds: o.Took.Seconds(), Note: o.Note,
+	}
+	left := budget
+	if o.Error != nil {
+		e := *o.Error
+		e.Name, e.Value, e.Traceback = middle(e.Name, left/8), middle(e.Value, left/8), middle(e.Traceback, left/2)
+		left -= length(e.Value) + length(e.Traceback)
+		out.Error = &e
+	}
+	take := func(s string, most int, part bool) string {
+		if length(s) > most && !part {
+			return ""
+		}
+		s = cut(s, max(most, 0))
+		left -= length(s)
+		return s
+	}
+	streams := min(left/2, length(o.Stdout)+length(o.Stderr))
+	left -= streams
+	out.Stdout, out.Stderr = apportion(streams, o.Stdout, o.Stderr)
+	for _, r := range o.Results {
+		v := shown{Text: take(r.Text, left/2, true), Left: r.Left, Image: len(r.PNG)+len(r.JPEG) > 0}
+		v.Markdown, v.HTML = take(r.Markdown, left, false), take(r.HTML, left, false)
+		if v.Text != r.Text || v.Markdown != r.Markdown || v.HTML != r.HTML {
+			v.Left = append(v.Left[:len(v.Left):len(v.Left)], "not all of it has room in the data of one answer")
+		}
+		if r.Main {
+			out.Result = take(r.Text, left, true)
+		}
+		out.Shown = append(out.Shown, v)
+	}
+	if over := len(out.Shown) - budget/200; over > 0 { // so many small ones
+		out.Shown, out.Missed = out.Shown[over:], out.Missed+over
+	}
+	return out
+}
+
+// fitted builds data that has at most so many characters as JSON.
+func fitted[T any](most int, build func(budget int) T) T {
+	for budget := most; budget > 0; {
+		out := build(budget)
+		b, err := json.Marshal(out)
+		n := utf8.RuneCount(b)
+		if err != nil || n <= most {
+			return out
+		}
+		budget = int(float64(budget) * float64(most) / float64(n) * 0.95)
+	}
+	return build(0)
 }
 
 // results writes values and returns their images.
-func (t *text) results(all []sandbox.Rich, out *codeOutput) []mcp.Content {
-	const budget = maxChars // of all forms together, in the data
+func (t *text) results(o *sandbox.Outcome) []mcp.Content {
 	var images []mcp.Content
-	left := budget
-	for _, r := range all {
-		v := shown{Text: r.Text}
-		for _, form := range []struct{ from, to *string }{{&r.HTML, &v.HTML}, {&r.Markdown, &v.Markdown}} {
-			if len(*form.from) <= left {
-				*form.to = *form.from
-				left -= len(*form.from)
-			}
-		}
-		v.Text = cut(v.Text, max(left, 200))
-		left -= len(v.Text)
+	for _, r := range o.Results {
 		for _, image := range []struct {
 			data []byte
 			mime string
 		}{{r.PNG, "image/png"}, {r.JPEG, "image/jpeg"}} {
 			if len(image.data) > 0 {
 				images = append(images, &mcp.ImageContent{Data: image.data, MIMEType: image.mime})
-				v.Image = true
 				break
 			}
 		}
-		if r.Main {
-			out.Result = v.Text
-		}
-		out.Shown = append(out.Shown, v)
 		name := "shown"
 		if r.Main {
 			name = "result"
 		}
-		switch {
-		case v.Markdown != "":
-			t.block(name, v.Markdown)
-		default:
-			t.block(name, v.Text)
+		if r.Markdown != "" {
+			t.block(name, r.Markdown)
+		} else {
+			t.block(name, r.Text)
 		}
-		if r.Cut {
+		switch {
+		case len(r.Left) > 0:
+			t.add("Of that, %s.", strings.Join(r.Left, "; "))
+		case r.Cut:
 			t.add("A part of that was too large and is left out: save it to a file.")
 		}
+	}
+	if o.Missed > 0 {
+		t.add("%d more values were shown than an answer takes, and are left out: show fewer, or print them.", o.Missed)
 	}
 	return images
 }
@@ -292,14 +353,38 @@ func (t *text) block(name, s string) {
 	t.add("%s: %s", name, strings.TrimSuffix(s, "\n"))
 }
 
-// String returns the text, cut to what an answer may have.
-func (t *text) String() string {
+// within returns the text, cut to so many characters.
+func (t *text) within(most int) string {
 	s := strings.ToValidUTF8(t.b.String(), "\uFFFD")
 	const mark = " [Result truncated due to length limit]"
-	if utf8.RuneCountInString(s) <= maxChars {
+	if utf8.RuneCountInString(s) <= most {
 		return s
 	}
-	return cut(s, maxChars-len(mark)) + mark
+	return cut(s, most-len(mark)) + mark
+}
+
+// apportion gives two streams so many characters together: what one does not need is for
+// the other. What is cut is the middle.
+func apportion(most int, a, b string) (string, string) {
+	na, nb := length(a), length(b)
+	ma, mb := max(most/2, most-nb), max(most/2, most-na)
+	return middle(a, ma), middle(b, mb)
+}
+
+func length(s string) int { return utf8.RuneCountInString(s) }
+
+// middle returns at most n characters, the first and the last ones.
+func middle(s string, n int) string {
+	all := []rune(s)
+	if len(all) <= n {
+		return s
+	}
+	const between = "\n[… the middle is left out …]\n"
+	half := (n - length(between)) / 2
+	if half <= 0 {
+		return string(all[:max(n, 0)])
+	}
+	return string(all[:half]) + between + string(all[len(all)-half:])
 }
 
 // cut returns at most n characters.

@@ -12,6 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/sandbox"
+	"github.com/tenon-mcp/tenon/internal/sandbox/outlet"
+	"github.com/tenon-mcp/tenon/internal/share"
 )
 
 // reserve is what a new sandbox needs of the memory of all.
@@ -25,10 +27,12 @@ type shelf struct {
 	backend sandbox.Backend
 	most    int
 	memory  int64
+	outlet  *outlet.Outlet // nil without a network
 
 	mu       sync.Mutex
 	held     map[string]*held
-	making   int
+	places   share.Places
+	making   map[string]int   // by who makes them
 	ended    map[string]*held // the last ones, to say why
 	order    []string         // of ended
 	sessions map[string]bool
@@ -40,6 +44,7 @@ type held struct {
 	sandbox.Sandbox
 	id    string
 	owner string // session that made it, or empty where clients have none
+	who   string // whose place it has
 	idle  time.Duration
 
 	mu     sync.Mutex
@@ -48,8 +53,8 @@ type held struct {
 	timer  *time.Timer
 }
 
-func newShelf(b sandbox.Backend, most int, memory int64) *shelf {
-	return &shelf{backend: b, most: most, memory: memory, held: make(map[string]*held), ended: make(map[string]*held), sessions: make(map[string]bool)}
+func newShelf(b sandbox.Backend, o *outlet.Outlet, most int, memory int64) *shelf {
+	return &shelf{backend: b, outlet: o, most: most, memory: memory, making: make(map[string]int), held: make(map[string]*held), ended: make(map[string]*held), sessions: make(map[string]bool)}
 }
 
 // sessionOf is who makes a call, where the transport tells.
@@ -62,17 +67,25 @@ func sessionOf(req *mcp.CallToolRequest) string {
 
 // create makes a sandbox that ends when it is not used for so long.
 func (s *shelf) create(ctx context.Context, req *mcp.CallToolRequest, spec sandbox.Spec, idle time.Duration) (*held, error) {
-	if err := s.room(); err != nil {
+	who := callerOf(req)
+	if err := s.room(who); err != nil {
 		return nil, err
+	}
+	id := "sbx_" + strings.ToLower(rand.Text())
+	if s.outlet != nil {
+		spec.Network = s.outlet.For(id).Serve
 	}
 	x, err := s.backend.Create(ctx, spec)
 	s.mu.Lock()
-	s.making--
+	if s.making[who]--; s.making[who] == 0 {
+		delete(s.making, who)
+	}
 	if err != nil {
+		s.places.Give(who)
 		s.mu.Unlock()
 		return nil, err
 	}
-	h := &held{Sandbox: x, id: "sbx_" + strings.ToLower(rand.Text()), owner: sessionOf(req), idle: idle}
+	h := &held{Sandbox: x, id: id, owner: sessionOf(req), who: who, idle: idle}
 	rest := context.WithoutCancel(ctx)
 	h.timer = time.AfterFunc(idle, func() { s.expire(rest, h) })
 	s.held[h.id] = h
@@ -94,6 +107,7 @@ func (s *shelf) drop(h *held) {
 		return
 	}
 	delete(s.held, h.id)
+	s.places.Give(h.who)
 	s.ended[h.id] = h
 	if s.order = append(s.order, h.id); len(s.order) > remembered {
 		delete(s.ended, s.order[0])
@@ -112,23 +126,50 @@ func (s *shelf) sweep() {
 	}
 }
 
-// room takes a place, where there is one.
-func (s *shelf) room() error {
+// room takes a place, where there is one. No caller can have all of them, nor all of the
+// memory, as long as there are others (internal/share).
+func (s *shelf) room(who string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sweep()
-	if len(s.held)+s.making >= s.most {
-		return &sandbox.Error{Kind: sandbox.Limit, Text: fmt.Sprintf("there are %d sandboxes already, which is the most: end one with kill_sandbox, or work in one that you have", s.most)}
+	var used, theirs int64
+	for other, n := range s.making {
+		used += int64(n) * reserve
+		if other == who {
+			theirs += int64(n) * reserve
+		}
 	}
-	used := int64(s.making) * reserve
 	for _, h := range s.held {
-		used += max(reserve/4, h.Memory())
+		n := max(reserve/4, h.Memory())
+		used += n
+		if h.who == who {
+			theirs += n
+		}
 	}
 	if used+reserve > s.memory {
 		return &sandbox.Error{Kind: sandbox.Limit, Text: fmt.Sprintf("the sandboxes use %d of their %d MiB of memory: end one with kill_sandbox", used>>20, s.memory>>20)}
 	}
-	s.making++
+	if who != "" && !share.May(int(theirs/reserve), int(used/reserve), int(s.memory/reserve)) {
+		return &sandbox.Error{Kind: sandbox.Limit, Text: fmt.Sprintf("your sandboxes use %d MiB of memory, which is your share: end one with kill_sandbox", theirs>>20)}
+	}
+	switch err := s.places.Take(who, s.most); {
+	case errors.Is(err, share.ErrShare):
+		return &sandbox.Error{Kind: sandbox.Limit, Text: "you have as many sandboxes as one caller may have, for the rest is for others: end one with kill_sandbox, or work in one that you have"}
+	case err != nil:
+		return &sandbox.Error{Kind: sandbox.Limit, Text: fmt.Sprintf("there are %d sandboxes already, which is the most: end one with kill_sandbox, or work in one that you have", s.most)}
+	}
+	s.making[who]++
 	return nil
+}
+
+// callerOf is whose place a sandbox takes: the session of the transport, else the one
+// that a gateway tells.
+func callerOf(req *mcp.CallToolRequest) string {
+	if id := sessionOf(req); id != "" || req == nil || req.Params == nil {
+		return id
+	}
+	id, _ := req.Params.Meta["tenon/session"].(string)
+	return cut(id, 200)
 }
 
 // follow ends the sandboxes of a session with it.
