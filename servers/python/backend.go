@@ -18,6 +18,7 @@ type way struct {
 func ways() []way {
 	return []way{
 		{"local", newLocal},
+		{"docker", newDocker},
 	}
 }
 

@@ -40,7 +40,7 @@ import (
 
 // Options are the settings of the server. The zero value is useful on Linux.
 type Options struct {
-	Backend      string   `json:"backend,omitempty" jsonschema:"what keeps sandboxes apart; default and so far the only one: local, by namespaces or Landlock of Linux"`
+	Backend      string   `json:"backend,omitempty" jsonschema:"what keeps sandboxes apart: local, by namespaces or Landlock of Linux, which is the default, or docker, by containers of an engine"`
 	Python       string   `json:"python,omitempty" path:"yes" jsonschema:"interpreter; default: the first python3 in the PATH that works in a sandbox"`
 	UploadRoots  []string `json:"upload_roots,omitempty" path:"yes" jsonschema:"folders of this machine whose files may be copied into sandboxes; default: none"`
 	DownloadDir  string   `json:"download_dir,omitempty" path:"yes" jsonschema:"folder of this machine that files of sandboxes are saved below, in tmpfiles; default: $LOGS_DIR, else none"`
@@ -57,6 +57,7 @@ type Options struct {
 	Allow        []string `json:"allow,omitempty" jsonschema:"internal hosts that files may be fetched from besides public ones: networks, addresses or names, such as 10.20.0.0/16 or *.corp.example"`
 	Proxy        string   `json:"proxy,omitempty" jsonschema:"proxy for fetching files; none is for none; default: that of the environment"`
 	CAFile       string   `json:"ca_file,omitempty" path:"yes" jsonschema:"file of PEM certificates to trust besides the system's"`
+	DockerOptions
 }
 
 const (

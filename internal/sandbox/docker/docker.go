@@ -222,9 +222,13 @@ func unavailable(ctx context.Context, err error) error {
 	return &sandbox.Error{Kind: sandbox.Unavailable, Text: optionNames.Replace(err.Error())}
 }
 
+// Named is an error of internal/dockerhost with the names of the options of the server
+// that this back end is for.
+func Named(err error) error { return errors.New(optionNames.Replace(err.Error())) }
+
 // optionNames has what internal/dockerhost says name the options of this server.
 var optionNames = strings.NewReplacer("option host", "option docker_host", "option context", "option docker_context", "options tls and cert_path", "options docker_tls and docker_cert_path",
-	"option tls", "option docker_tls", " cert_path", " docker_cert_path", "tenon server docker", "tenon server python")
+	"option tls", "option docker_tls", "cert_path", "docker_cert_path", "host and context", "docker_host and docker_context", "tenon server docker", "tenon server python")
 
 // add notes a sandbox, and forgets it at its end.
 func (b *Backend) add(x *inside.Box) error {

@@ -36,6 +36,17 @@ func (e *engine) failed(ctx context.Context, doing string, err error) error {
 	return &sandbox.Error{Kind: sandbox.Unavailable, Text: fmt.Sprintf("the container engine at %s could not %s: %s", e.host, doing, text)}
 }
 
+// CheckImage says what is wrong with the name of an image.
+func CheckImage(name string) error {
+	if name == "" {
+		return nil
+	}
+	if len(name) > 400 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) || strings.ContainsAny(name[:1], "-./:@") {
+		return fmt.Errorf("%q is no name of an image, such as python:3-slim", line(name, 60))
+	}
+	return nil
+}
+
 var errLate = errors.New("the engine takes too long")
 
 // within bounds what is asked of an engine.
