@@ -67,7 +67,7 @@ func newPool(g *Gateway, cfg *config.Config, old *pool) (*pool, error) {
 		Send: v.send, Record: v.keep, Reserve: g.record.reserve(), Begin: v.begin, NewID: record.NewID,
 		Check:   newSchemas(g.log).check,
 		Timeout: cfg.Gateway.CallTimeout, MaxTimeout: cfg.Gateway.MaxCallTimeout, Logger: g.log,
-		Secrets: g.secrets, Redact: cfg.Policy.Redact.Results, Rules: content, Keeper: keeper{g}, Ledger: g.ledger, Fallbacks: standIns,
+		Secrets: g.secrets, Redact: cfg.Policy.Redact.Results, Rules: content, Keeper: keeper{g}, Untrusted: v.marking, Ledger: g.ledger, Fallbacks: standIns,
 	}))
 	p.content = content
 	return p, nil

@@ -104,6 +104,7 @@ func (g *Gateway) ReadResult(ctx context.Context, caller tool.Caller, o ReadOpti
 	read, err := g.long.store.Read(ctx, caller.Name, o)
 	if err == nil {
 		g.taint.Opened(taint.Key{Caller: caller.Name}, o.ID)
+		read.Untrusted = g.taint.Untrusted(o.ID)
 	}
 	return read, err
 }
@@ -175,7 +176,14 @@ func (v view) readResult(ctx context.Context, r *call.Request, params []byte) (t
 		return nil, err
 	}
 	v.taint.Opened(taintKey(r), in.ID)
-	out := append(jsonrpc.Quote([]byte(`{"content":[{"type":"text","text":`), readingText(read, in)), "}]}"...)
+	end := "}]}"
+	if v.taint.Untrusted(in.ID) {
+		end = `}],"_meta":{"` + call.UntrustedKey + `":true}}`
+		if read.Text != "" {
+			read.Text = call.Fence(read.Text)
+		}
+	}
+	out := append(jsonrpc.Quote([]byte(`{"content":[{"type":"text","text":`), readingText(read, in)), end...)
 	return tool.OneOf(out), nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 )
@@ -50,6 +51,7 @@ type Handle struct {
 type callToolResult struct {
 	Content    []json.RawMessage `json:"content"`
 	Structured json.RawMessage   `json:"structuredContent"`
+	Meta       json.RawMessage   `json:"_meta"`
 }
 
 type contentBlock struct {
@@ -123,6 +125,23 @@ func blockText(c json.RawMessage) string {
 	return fmt.Sprintf("[content of type %q]", b.Type)
 }
 
+// meta returns the _meta without what belongs to the protocol, or nil.
+func (r *callToolResult) meta() json.RawMessage {
+	var members map[string]json.RawMessage
+	if len(r.Meta) == 0 || json.Unmarshal(r.Meta, &members) != nil {
+		return nil
+	}
+	maps.DeleteFunc(members, func(key string, _ json.RawMessage) bool { return strings.HasPrefix(key, "io.modelcontextprotocol/") })
+	if len(members) == 0 {
+		return nil
+	}
+	out, err := json.Marshal(members)
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
 // Content returns the content blocks as the server sent them, or nil.
 func (r *Result) Content() []json.RawMessage {
 	raw, _ := r.decode() // an odd shape has no content to show
@@ -158,6 +177,7 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 		Kind       Kind              `json:"error_kind,omitempty"`
 		Content    []json.RawMessage `json:"content,omitempty"`
 		Structured json.RawMessage   `json:"structured_content,omitempty"`
+		Meta       json.RawMessage   `json:"_meta,omitempty"`
 		Notes      []Note            `json:"notes,omitempty"`
 		Truncated  bool              `json:"truncated,omitempty"`
 		Handle     *Handle           `json:"handle,omitempty"`
@@ -165,7 +185,7 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 		Attempts   int               `json:"attempts"`
 	}{
 		ID: r.ID, Server: r.Server, Tool: r.Tool, Kind: r.Kind,
-		Content: raw.Content, Structured: raw.Structured,
+		Content: raw.Content, Structured: raw.Structured, Meta: raw.meta(),
 		Notes: r.Notes, Truncated: r.Truncated, Handle: r.Handle,
 		ElapsedMS: float64(r.Elapsed.Microseconds()) / 1e3, Attempts: r.Attempts,
 	}
@@ -189,6 +209,7 @@ func (r *Result) UnmarshalJSON(b []byte) error {
 		Kind       Kind            `json:"error_kind"`
 		Content    json.RawMessage `json:"content"`
 		Structured json.RawMessage `json:"structured_content"`
+		Meta       json.RawMessage `json:"_meta"`
 		Notes      []Note          `json:"notes"`
 		Truncated  bool            `json:"truncated"`
 		Handle     *Handle         `json:"handle"`
@@ -203,14 +224,15 @@ func (r *Result) UnmarshalJSON(b []byte) error {
 		Notes: in.Notes, Truncated: in.Truncated, Handle: in.Handle,
 		Elapsed: time.Duration(in.ElapsedMS * float64(time.Millisecond)), Attempts: in.Attempts,
 	}
-	if in.Content == nil && in.Structured == nil {
+	if in.Content == nil && in.Structured == nil && in.Meta == nil {
 		return nil
 	}
 	raw, err := json.Marshal(struct {
 		Content    json.RawMessage `json:"content,omitempty"`
 		Structured json.RawMessage `json:"structuredContent,omitempty"`
 		IsError    bool            `json:"isError,omitempty"`
-	}{in.Content, in.Structured, in.Kind != ""})
+		Meta       json.RawMessage `json:"_meta,omitempty"`
+	}{in.Content, in.Structured, in.Kind != "", in.Meta})
 	if err != nil {
 		return err
 	}

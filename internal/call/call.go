@@ -78,6 +78,9 @@ type Options struct {
 	// Reader returns the name of a tool of the same server that only reads and can
 	// tell what a call has done, or "". Nil knows none.
 	Reader func(t *tool.Tool) string
+	// Untrusted says how the answers of a tool are marked that strangers wrote; nil marks
+	// none.
+	Untrusted func(t *tool.Tool) Marking
 	// Keeper keeps what is too long for a caller; nil keeps nothing.
 	Keeper Keeper
 	// Ledger remembers calls with an idempotency key; nil is a new one.

@@ -8,6 +8,7 @@ type stage func(o *Options, next Handler) Handler
 // stages are the stages from the outermost to the innermost. The order matters:
 //
 //	record    is outermost: denied and misnamed calls are kept too
+//	mark      says which text strangers wrote, in what is given and recorded
 //	shape     sees every answer, errors too
 //	redact    hides secrets in what all stages within answer, before any of it is kept
 //	deadline  is one for the whole call, whatever happens within
@@ -25,6 +26,7 @@ type stage func(o *Options, next Handler) Handler
 //	send      carries it out
 var stages = []stage{
 	record,
+	mark,
 	shape,
 	redact,
 	deadline,

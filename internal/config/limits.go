@@ -19,7 +19,9 @@ type Care struct {
 	Confine        *Confine // nil confines nothing
 	Login          *Login   // at a server of a URL; nil is as the server asks
 	Agent          *Agent   // the server is another agent
+	Sampled        bool     // it may ask the model of the section sampling
 	Browser        *Browser // the server is that of Playwright; nil is any other one
+	Untrusted      string   // fence or mark: how its text that strangers wrote is told; "" is fence for a server of ours, else mark
 }
 
 // Limits bound what a child may use. 0 is no limit.
@@ -58,6 +60,8 @@ func (e *entry) care(o *object) {
 	if c.HealthCheck > 0 && c.HealthCheck < time.Second {
 		e.fail("health_check", "health_check wants at least 1s, or 0 for none", "")
 	}
+	ways := []string{"fence", "mark"}
+	o.enum("untrusted", words(ways...), ways, &c.Untrusted)
 	e.limits(o)
 	e.confine(o)
 	if e.server.InProcess {
@@ -140,10 +144,11 @@ type shownCare struct {
 	Login          map[string]any `json:"auth,omitempty"`
 	Browser        map[string]any `json:"browser,omitempty"`
 	Agent          map[string]any `json:"agent,omitempty"`
+	Untrusted      string         `json:"untrusted,omitempty"`
 }
 
 func (c Care) shown() shownCare {
-	out := shownCare{MaxSessions: c.MaxSessions, Limits: make(map[string]any), Login: c.Login.shown(), Browser: c.Browser.shown(), Agent: c.Agent.shown()}
+	out := shownCare{MaxSessions: c.MaxSessions, Limits: make(map[string]any), Login: c.Login.shown(), Browser: c.Browser.shown(), Agent: c.Agent.shown(), Untrusted: c.Untrusted}
 	if c.InstallTimeout > 0 {
 		out.InstallTimeout = short(c.InstallTimeout)
 	}

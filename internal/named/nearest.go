@@ -18,7 +18,7 @@ func Suggest(word string, known []string, list string) string {
 
 // listing names the known words, the first of them where there are many.
 func listing(known []string, list string) string {
-	const most = 30
+	const most = 40
 	if len(known) == 0 {
 		return ""
 	}

@@ -48,6 +48,8 @@ type Reading struct {
 	Matches *int `json:"matches,omitempty"`
 	// FirstLines are those of the whole, where a search or a query gave nothing.
 	FirstLines string `json:"first_lines,omitempty"`
+	// Untrusted says that strangers wrote the text; who knows it sets it.
+	Untrusted bool `json:"untrusted,omitempty"`
 }
 
 // Read reads behind a handle of the caller. The error is a *tool.Error of kind

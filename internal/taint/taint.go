@@ -168,6 +168,14 @@ func (t *Tracker) Opened(k Key, handle string) {
 	}
 }
 
+// Untrusted reports whether strangers wrote what is behind a handle, as far as is known.
+func (t *Tracker) Untrusted(handle string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h, ok := t.handles[handle]
+	return ok && slices.Contains(h.labels, tool.LabelUntrusted) || !ok && t.overflow
+}
+
 // Trail returns what a session has read.
 func (t *Tracker) Trail(k Key) Trail {
 	t.mu.Lock()
