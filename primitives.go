@@ -43,6 +43,10 @@ func (s *Session) fromPool(ctx context.Context, sees *scoped, as Viewer, r relay
 	switch r.Method {
 	case "logging/setLevel":
 		return s.setLevel(ctx, sees, r)
+	case "tasks/list":
+		if !s.o.Modern {
+			return s.listTasks(ctx, sees)
+		}
 	case "completion/complete":
 		return s.complete(ctx, sees, as, r)
 	}

@@ -198,6 +198,10 @@ func (s *Session) pass(ctx context.Context, m *member, r relay.Request) (tool.By
 		return s.client.SetLevel(ctx, to, textOf(r.Params, "level"), r.Params)
 	case "resources/subscribe", "resources/unsubscribe":
 		return s.client.Subscribe(ctx, to, r.Method == "resources/subscribe", textOf(r.Params, "uri"), r.Params)
+	case "tasks/list":
+		if relay.OverModern(ctx, s.client, to) {
+			return relay.ListTasks(ctx, s.client, func(string) relay.Server { return to }, m.name)
+		}
 	}
 	return s.client.Do(ctx, to, r)
 }

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/call"
+	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/internal/relay"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -112,4 +114,70 @@ func (t *tasks) of(owner, id, server string) (string, *jsonrpc.Error) {
 		return "", jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "there is no task %q", id)
 	}
 	return at.server, nil
+}
+
+// listTasks returns the tasks that a legacy client has handles of, of all servers that it
+// sees.
+func (s *Session) listTasks(ctx context.Context, sees *scoped) (tool.Bytes, error) {
+	return relay.ListTasks(ctx, s.client, func(name string) relay.Server {
+		if m := sees.byName[name]; m != nil && sees.mayReach(m) == nil {
+			return hop{m: m}
+		}
+		return nil
+	}, "")
+}
+
+// tasksByServer returns those tasks of a list that are this client's, by their servers.
+func (s *Session) tasksByServer(ids []string) map[string][]string {
+	out := map[string][]string{}
+	for _, id := range ids {
+		if server, e := s.g.tasksAt.of(ownerOf(s.o.Caller), id, s.o.Server); e == nil {
+			out[server] = append(out[server], id)
+		}
+	}
+	return out
+}
+
+// WatchTasks returns those of a modern client's tasks that there are, and what tells it how
+// they go, from then on until stop is called.
+func (s *Session) WatchTasks(ids []string, tell func(method string, params []byte)) (there []string, watch func(context.Context) (stop func())) {
+	v := view{s.g, s.g.pool.Load()}
+	sees, err := v.as(s.o.subject())
+	if err != nil {
+		return nil, func(context.Context) func() { return func() {} }
+	}
+	at := map[*member][]string{}
+	for server, mine := range s.tasksByServer(ids) {
+		if m := v.byName[server]; m != nil && sees.mayReach(m) == nil {
+			there = append(there, mine...)
+			at[m] = mine
+		}
+	}
+	hidden := func(method string, params []byte) { tell(method, s.g.hidden(params)) }
+	return there, func(ctx context.Context) func() {
+		ctx, cancel := context.WithCancel(ctx)
+		var wg sync.WaitGroup
+		for m, mine := range at {
+			wg.Go(func() { relay.WatchTasks(ctx, s.client, hop{m: m}, mine, hidden) })
+		}
+		return func() {
+			cancel()
+			wg.Wait()
+		}
+	}
+}
+
+// HasTasks reports whether one of the servers of the window that have been met has tasks.
+func (s Window) HasTasks(o Viewer) bool {
+	v := view{s.g, s.g.pool.Load()}
+	sees, err := v.as(o.subject())
+	if err != nil {
+		return false
+	}
+	for _, m := range v.members {
+		if m.server != nil && m.meta == nil && era.HasTasks(m.server.About().Raw) && sees.mayReach(m) == nil {
+			return true
+		}
+	}
+	return false
 }

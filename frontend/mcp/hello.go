@@ -40,7 +40,8 @@ func (h *handler) initialize(ctx context.Context, x *wire.Exchange, m *jsonrpc.M
 		return tool.OneOf(raw), nil
 	}
 	h.begin(x, m.Params, p.Capabilities, p.ClientInfo)
-	return tool.OneOf(h.hello(said, legacyCapabilities, h.viewer(x, m.Params), false)), nil
+	v := h.viewer(x, m.Params)
+	return tool.OneOf(h.hello(said, withTasks(legacyCapabilities, legacyTasks, h.shows.HasTasks(v)), v, false)), nil
 }
 
 // What the pool can do, whichever servers are in it.
@@ -49,11 +50,25 @@ const (
 	legacyCapabilities = `{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"completions":{},"logging":{}}`
 )
 
+// What the pool can do besides, where one of its servers has tasks.
+const (
+	modernTasks = `"extensions":{"` + era.TasksExtension + `":{}}`
+	legacyTasks = `"tasks":{"cancel":{},"requests":{"tools":{"call":{}}}}`
+)
+
+func withTasks(capabilities, tasks string, has bool) string {
+	if !has {
+		return capabilities
+	}
+	return capabilities[:len(capabilities)-1] + "," + tasks + "}"
+}
+
 const discovered = `"resultType":"complete","supportedVersions":["` + era.ModernFirst + `"],"ttlMs":5000,"cacheScope":"private"`
 
 func (h *handler) discover(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
 	if h.server == "" {
-		return tool.OneOf(h.hello(discovered, modernCapabilities, h.viewer(x, m.Params), true)), nil
+		v := h.viewer(x, m.Params)
+		return tool.OneOf(h.hello(discovered, withTasks(modernCapabilities, modernTasks, h.shows.HasTasks(v)), v, true)), nil
 	}
 	about, err := h.shows.About(ctx, h.viewer(x, m.Params))
 	if err != nil {
@@ -88,6 +103,7 @@ func (h *handler) listen(ctx context.Context, x *wire.Exchange, m *jsonrpc.Messa
 			Prompts   bool     `json:"promptsListChanged,omitempty"`
 			Lists     bool     `json:"resourcesListChanged,omitempty"`
 			Resources []string `json:"resourceSubscriptions,omitempty"`
+			Tasks     []string `json:"taskIds,omitempty"`
 		} `json:"notifications"`
 	}
 	if err := json.Unmarshal(m.Params.Join(), &p); err != nil || p.Notifications == nil {
@@ -109,11 +125,14 @@ func (h *handler) listen(ctx context.Context, x *wire.Exchange, m *jsonrpc.Messa
 		return nil, e
 	}
 	defer stop()
+	var watch func(context.Context) func()
+	f.Tasks, watch = session.WatchTasks(f.Tasks, tell)
 	agreed, err := json.Marshal(map[string]any{"notifications": f})
 	if err != nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "%v", err)
 	}
 	tell("notifications/subscriptions/acknowledged", agreed)
+	defer watch(ctx)()
 	wanted := map[tenon.EventKind]bool{tenon.ToolsChanged: f.Tools, tenon.PromptsChanged: f.Prompts, tenon.ResourcesChanged: f.Lists}
 	for event := range events {
 		if wanted[event.Kind] && h.sees(event) {

@@ -44,12 +44,12 @@ func Gaps(server Era, said []byte, all []tool.Tool, own bool) []Gap {
 			add(Unknown, true, "it can ask its client nothing (sampling, elicitation, roots): with isolation session or call, clients have no connections of their own")
 		}
 		if c.Capabilities.Tasks != nil {
-			add(Modern, false, "its tasks are those of %s: clients get no handle, and calls are answered when they are done%s", LatestLegacy, alone(all))
+			add(Modern, false, "its tasks are those of %s: clients that know the extension for tasks get a handle of calls of tools that run only so, and all other calls are answered when they are done%s", LatestLegacy, alone(all))
 		}
 	case Modern:
 		add(Legacy, false, "what it wants to know (sampling, elicitation, roots) is asked of the client during the request, at most 10 times")
 		if _, ok := c.Capabilities.Extensions[TasksExtension]; ok {
-			add(Legacy, false, "its tasks are those of the extension of %s: clients get no handle, and calls are answered when they are done%s", ModernFirst, alone(all))
+			add(Legacy, false, "its tasks are those of the extension of %s: clients that call a tool as a task get a handle, and all other calls are answered when they are done%s", ModernFirst, alone(all))
 		}
 		if odd := toolsThat(all, func(t *tool.Tool) bool { return !answersObjects(t.Output) }); odd != "" {
 			add(Legacy, true, "structured results that are no objects are unknown to %s, and a client may refuse them: %s", LatestLegacy, odd)
@@ -73,35 +73,6 @@ func alone(all []tool.Tool) string {
 		return ", also those of tools that run only so: " + must
 	}
 	return ""
-}
-
-// withoutTasks takes the tasks of either era out of what a server can do: clients of the
-// other one would take them for theirs.
-func withoutTasks(capabilities []byte) []byte {
-	var all, extensions map[string]json.RawMessage
-	if json.Unmarshal(capabilities, &all) != nil {
-		return capabilities
-	}
-	_ = json.Unmarshal(all["extensions"], &extensions) // there need be none
-	_, legacy := all["tasks"]
-	_, modern := extensions[TasksExtension]
-	if !legacy && !modern {
-		return capabilities
-	}
-	delete(all, "tasks")
-	if modern {
-		delete(extensions, TasksExtension)
-		left, err := json.Marshal(extensions)
-		if err != nil {
-			return capabilities
-		}
-		all["extensions"] = left
-	}
-	out, err := json.Marshal(all)
-	if err != nil {
-		return capabilities
-	}
-	return out
 }
 
 // maxNamed is how many tools a gap names.

@@ -72,12 +72,14 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// TestTasksOfTheOtherEraAreNotOffered: they are taken out of what a server can do, and all
-// else stays.
-func TestTasksOfTheOtherEraAreNotOffered(t *testing.T) {
+// TestTasksAreThoseOfTheClientsEra: where calls can be tasks they are offered in the words of
+// the other era, and all else stays.
+func TestTasksAreThoseOfTheClientsEra(t *testing.T) {
+	const legacy, modern = `"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`, `"extensions":{"io.modelcontextprotocol/tasks":{}}`
 	for said, want := range map[string]string{
 		`{"capabilities":{"tools":{"b":1},"tasks":{"list":{}}}}`:                      `"capabilities":{"tools":{"b":1}}`,
-		`{"capabilities":{"extensions":{"a":{},"io.modelcontextprotocol/tasks":{}}}}`: `"capabilities":{"extensions":{"a":{}}}`,
+		`{"capabilities":{"tasks":{"requests":{"tools":{"call":{}}}}}}`:               `"capabilities":{` + modern + `}`,
+		`{"capabilities":{"extensions":{"a":{},"io.modelcontextprotocol/tasks":{}}}}`: `"capabilities":{"extensions":{"a":{}},` + legacy + `}`,
 		`{"capabilities":{"z":1, "a":{"tasks":1}}}`:                                   `"capabilities":{"z":1, "a":{"tasks":1}}`,
 	} {
 		for _, got := range [][]byte{Initialized([]byte(said), LatestLegacy, ""), Discovered([]byte(said), "")} {

@@ -240,7 +240,7 @@ func about(raw []byte, head, bridge string) []byte {
 			info = span[0].In(meta).Join()
 		}
 	}
-	for i, value := range [][]byte{withoutTasks(spans[0].In(b).Join()), info, spans[2].In(b).Join()} {
+	for i, value := range [][]byte{theirTasks(spans[0].In(b).Join()), info, spans[2].In(b).Join()} {
 		if len(value) > 0 {
 			out = append(jsonrpc.Quote(append(out, ','), keys[i]), ':')
 			out = append(out, value...)

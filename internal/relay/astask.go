@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/era"
@@ -100,24 +98,18 @@ func (h tasking) asTask(ctx context.Context, s *Sending) (tool.Bytes, error) {
 	if t.Inner == nil || t.Inner.ID == "" {
 		return result, nil
 	}
-	result, err = h.Server.Send(ctx, h.about(s, "tasks/result", t.Inner.ID, nil))
+	result, err = h.Server.Send(ctx, about(s, "tasks/result", t.Inner.ID, nil))
 	if ctx.Err() != nil {
 		h.drop(ctx, s, t.Inner.ID)
 	}
 	return result, err
 }
 
-// about returns a request about a task, on the way of the call that began it.
-func (h tasking) about(s *Sending, method, id string, more []byte) *Sending {
-	params := append(jsonrpc.Quote([]byte(`{"taskId":`), id), more...)
-	return &Sending{Method: method, Params: append(params, '}'), Link: s.Link, Meta: s.Meta, Progress: s.Progress, Stream: s.Stream, Header: map[string][]string{}}
-}
-
 // drop tells the server that nobody waits for a task.
 func (h tasking) drop(ctx context.Context, s *Sending, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelWait)
 	defer cancel()
-	_, _ = h.Server.Send(ctx, h.about(s, "tasks/cancel", id, nil)) // its server ends it in its own time else
+	_, _ = h.Server.Send(ctx, about(s, "tasks/cancel", id, nil)) // its server ends it in its own time else
 }
 
 // asModernTask is asTask at a server of the modern era. Such a task may want input: the result
@@ -126,16 +118,14 @@ func (h tasking) asModernTask(ctx context.Context, s *Sending) (tool.Bytes, erro
 	if era.MetaOf(tool.OneOf(s.Params)).Version != "" {
 		return h.Server.Send(ctx, s) // a client of the same era is told what it lacks
 	}
-	capabilities, err := withTasks(capabilitiesOf(s))
-	if err != nil {
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the capabilities of the client cannot be read: %v", err)
-	}
 	next := *s
 	if next.Meta == nil {
 		next.Meta = era.ClientMeta("tenon", "0")
 	}
-	next.Meta = slices.DeleteFunc(slices.Clone(next.Meta), func(f jsonrpc.Field) bool { return f.Key == era.MetaCapabilities })
-	next.Meta = append(next.Meta, jsonrpc.Field{Key: era.MetaCapabilities, Value: capabilities})
+	var err error
+	if next.Meta, err = knowingTasks(next.Meta); err != nil {
+		return nil, err
+	}
 	if id, ok := h.states.take(h.Name(), stateIn(s.Params)); ok {
 		var span [1]jsonrpc.Span
 		_ = jsonrpc.Members(tool.OneOf(s.Params), []string{"inputResponses"}, span[:]) // checked before
@@ -143,7 +133,7 @@ func (h tasking) asModernTask(ctx context.Context, s *Sending) (tool.Bytes, erro
 		if len(said) == 0 {
 			said = []byte("{}")
 		}
-		if _, err := h.Server.Send(ctx, h.about(&next, "tasks/update", id, append([]byte(`,"inputResponses":`), said...))); err != nil {
+		if _, err := h.Server.Send(ctx, about(&next, "tasks/update", id, append([]byte(`,"inputResponses":`), said...))); err != nil {
 			return nil, err
 		}
 		return h.poll(ctx, &next, id)
@@ -160,50 +150,67 @@ func (h tasking) asModernTask(ctx context.Context, s *Sending) (tool.Bytes, erro
 
 // poll waits for the end of a task, or for its wanting input.
 func (h tasking) poll(ctx context.Context, s *Sending, id string) (tool.Bytes, error) {
+	t, err := watchTask(ctx, h.Server, s, id)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		h.drop(ctx, s, id)
+		return nil, err
+	case err != nil:
+		return nil, err
+	case t.Status == era.TaskInputRequired:
+		return h.states.ask(h.Name(), id, t.Inputs)
+	}
+	return t.outcome(h.Name())
+}
+
+// watchTask asks a modern server for a task until it has ended, or wants input.
+func watchTask(ctx context.Context, s Server, way *Sending, id string) (t task, err error) {
 	for {
-		raw, err := h.Server.Send(ctx, h.about(s, "tasks/get", id, nil))
+		raw, err := s.Send(ctx, about(way, "tasks/get", id, nil))
 		if err != nil {
-			if ctx.Err() != nil {
-				h.drop(ctx, s, id)
-			}
-			return nil, err
+			return t, err
 		}
-		var t task
+		t = task{}
 		if err := json.Unmarshal(raw.Join(), &t); err != nil {
-			return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "what server %s says of task %q cannot be read: %v", h.Name(), id, err)
+			return t, jsonrpc.Errorf(jsonrpc.CodeInternal, "what server %s says of task %q cannot be read: %v", s.Name(), id, err)
 		}
-		switch t.Status {
-		case "completed":
-			return tool.OneOf(t.Result), nil
-		case "failed":
-			return nil, jsonrpc.ErrorOf(tool.OneOf(t.Error))
-		case "input_required":
-			return h.states.ask(h.Name(), id, t.Inputs)
-		case "working":
-		default:
-			return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "server %s ended the task of the call: %s %s", h.Name(), t.Status, t.Text)
+		if t.Status != era.TaskWorking {
+			return t, nil
 		}
-		wait := min(max(time.Duration(t.Poll)*time.Millisecond, shortestPoll), longestPoll)
-		if t.Poll <= 0 {
-			wait = usualPoll
-		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			h.drop(ctx, s, id)
-			return nil, context.Cause(ctx)
+		if err := pause(ctx, t.Poll); err != nil {
+			return t, err
 		}
 	}
 }
 
-// capabilitiesOf returns what a request says that its client can do.
-func capabilitiesOf(s *Sending) []byte {
-	for _, f := range s.Meta {
-		if f.Key == era.MetaCapabilities {
-			return f.Value
-		}
+// outcome returns what came of a task that has ended.
+func (t task) outcome(server string) (tool.Bytes, error) {
+	switch t.Status {
+	case era.TaskCompleted:
+		return tool.OneOf(t.Result), nil
+	case era.TaskFailed:
+		return nil, jsonrpc.ErrorOf(tool.OneOf(t.Error))
 	}
-	return nil
+	return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "server %s ended the task of the call: %s %s", server, t.Status, t.Text)
+}
+
+func pollWait(ms int64) time.Duration {
+	if ms <= 0 {
+		return usualPoll
+	}
+	return max(time.Duration(min(ms, longestPoll.Milliseconds()))*time.Millisecond, shortestPoll)
+}
+
+// pause waits for as long as a server wants between two questions for a task.
+func pause(ctx context.Context, ms int64) error {
+	t := time.NewTimer(pollWait(ms))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 func extensionsOf(capabilities []byte) map[string]json.RawMessage {
@@ -214,10 +221,15 @@ func extensionsOf(capabilities []byte) map[string]json.RawMessage {
 	return c.Extensions
 }
 
-// withTasks adds the extension for tasks to what a client can do.
-func withTasks(capabilities []byte) ([]byte, error) {
-	if len(capabilities) == 0 {
-		capabilities = []byte("{}")
+// knowingTasks returns what a modern server is told of a client, which knows tasks.
+func knowingTasks(meta []jsonrpc.Field) ([]jsonrpc.Field, error) {
+	out, capabilities := []jsonrpc.Field{}, []byte("{}")
+	for _, f := range meta {
+		if f.Key != era.MetaCapabilities {
+			out = append(out, f)
+		} else if len(f.Value) > 0 {
+			capabilities = f.Value
+		}
 	}
 	extensions := extensionsOf(capabilities)
 	if extensions == nil {
@@ -225,8 +237,11 @@ func withTasks(capabilities []byte) ([]byte, error) {
 	}
 	extensions[era.TasksExtension] = json.RawMessage("{}")
 	raw, err := json.Marshal(extensions)
-	if err != nil {
-		return nil, fmt.Errorf("extensions: %w", err)
+	if err == nil {
+		capabilities, err = jsonrpc.Edit(capabilities, jsonrpc.Field{Key: "extensions", Value: raw})
 	}
-	return jsonrpc.Edit(capabilities, jsonrpc.Field{Key: "extensions", Value: raw})
+	if err != nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the capabilities of the client cannot be read: %v", err)
+	}
+	return append(out, jsonrpc.Field{Key: era.MetaCapabilities, Value: capabilities}), nil
 }

@@ -130,6 +130,9 @@ func (c *Client) Plain() bool {
 
 // Do carries a request to a server, and its result back.
 func (c *Client) Do(ctx context.Context, s Server, r Request) (tool.Bytes, error) {
+	if handle := handleIn(r); handle != "" {
+		return ofTask(ctx, c, s, r, handle)
+	}
 	if c.o.Modern {
 		result, err := visit{c}.carry(ctx, s, r)
 		return result, toModern(err)
@@ -147,7 +150,7 @@ func (c *Client) shared(ctx context.Context, s Server, r Request) (tool.Bytes, e
 		return nil, err
 	}
 	if spoken == era.Modern {
-		return c.rounds(ctx, s, r)
+		return sendModern(ctx, c, s, r)
 	}
 	return s.Send(ctx, &Sending{Method: r.Method, Params: r.Params, Progress: r.Progress, Stream: &flight{c: c, peer: r.Peer}})
 }
@@ -158,7 +161,7 @@ func (c *Client) legacy(ctx context.Context, s Server, r Request) (tool.Bytes, e
 		o, err := c.own(ctx, s)
 		switch {
 		case errors.Is(err, ErrModernOnly):
-			return c.rounds(ctx, s, r)
+			return sendModern(ctx, c, s, r)
 		case errors.Is(err, ErrNoPlace) && !isOwn(r):
 			return c.shared(ctx, s, r) // as for a client that can do nothing
 		case err != nil:

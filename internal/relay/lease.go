@@ -17,8 +17,8 @@ import (
 type lease struct {
 	key   string
 	link  Link
-	user  atomic.Pointer[waiting]
-	timer *time.Timer // while nobody uses it
+	user  atomic.Pointer[Handler] // who uses it
+	timer *time.Timer             // while nobody uses it
 }
 
 // Bounds of the links that nobody uses.
@@ -120,17 +120,26 @@ func (p *leases) close() {
 	p.idle = nil
 }
 
+// use says who takes what the server sends on the link; nil is nobody.
+func (l *lease) use(h Handler) {
+	if h == nil {
+		l.user.Store(nil)
+		return
+	}
+	l.user.Store(&h)
+}
+
 // Asked implements Handler.
 func (l *lease) Asked(ctx context.Context, method string, params tool.Bytes) (tool.Bytes, *jsonrpc.Error) {
-	if w := l.user.Load(); w != nil {
-		return w.Asked(ctx, method, params)
+	if h := l.user.Load(); h != nil {
+		return (*h).Asked(ctx, method, params)
 	}
 	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "nobody waits for an answer now")
 }
 
 // Heard implements Handler.
 func (l *lease) Heard(method string, params tool.Bytes) {
-	if w := l.user.Load(); w != nil {
-		w.Heard(method, params)
+	if h := l.user.Load(); h != nil {
+		(*h).Heard(method, params)
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/tenon-mcp/tenon/tool"
 )
 
-// listen holds a stream of a modern server open that tells of changes of resources,
-// until it or ctx ends.
-func listen(ctx context.Context, s Server, uris []string, meta []jsonrpc.Field, h Handler) error {
-	params, err := json.Marshal(map[string]any{"notifications": map[string]any{"resourceSubscriptions": uris}})
+// listen holds a stream of a modern server open that tells of what is wanted, until it or
+// ctx ends.
+func listen(ctx context.Context, s Server, wanted map[string]any, meta []jsonrpc.Field, h Handler) error {
+	params, err := json.Marshal(map[string]any{"notifications": wanted})
 	if err != nil {
 		return err
 	}

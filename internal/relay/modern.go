@@ -33,6 +33,12 @@ func (c visit) carry(ctx context.Context, s Server, r Request) (tool.Bytes, erro
 		return nil, err
 	case spoken == era.Modern:
 		return c.passOn(ctx, s, r, st)
+	case r.Method == "tools/call" && c.o.State == "" && c.knowsTasks():
+		if t, ok := s.(tasking); ok {
+			return c.beginAtLegacy(ctx, t.Server, r)
+		}
+	}
+	switch {
 	case !c.asks && c.o.Level == "":
 		return s.Send(ctx, &Sending{Method: r.Method, Params: r.Params, Progress: r.Progress})
 	}

@@ -36,15 +36,13 @@ type waiting struct {
 	server string
 	caller string
 	cancel context.CancelCauseFunc
-	asked  chan struct{} // has a token when there is a new question
 	done   chan struct{} // closed when result and err are set
 	outcome
+	questions questions
 
 	mu       sync.Mutex
 	c        visit // the request that waits now; nil while none does
 	now      Request
-	asks     map[string]*question
-	lastAsk  int
 	rounds   int
 	deadline *time.Timer // while none waits
 }
@@ -53,12 +51,6 @@ type waiting struct {
 type outcome struct {
 	result tool.Bytes
 	err    error
-}
-
-// A question is what a server asks.
-type question struct {
-	input
-	answer chan json.RawMessage // holds one
 }
 
 // park sends a modern client's request to a legacy server on a link that nobody else
@@ -75,14 +67,14 @@ func (c visit) park(ctx context.Context, s Server, r Request) (tool.Bytes, error
 	stop := context.AfterFunc(c.r.ctx, func() { cancel(context.Cause(c.r.ctx)) })
 	w := &waiting{
 		r: c.r, id: rand.Text(), server: s.Name(), caller: c.o.Caller, cancel: cancel,
-		asked: make(chan struct{}, 1), done: make(chan struct{}), c: c, now: r, asks: map[string]*question{},
+		questions: newQuestions(), done: make(chan struct{}), c: c, now: r,
 	}
-	l.user.Store(w)
+	l.use(w)
 	c.r.tasks.Go(func() {
 		defer stop()
 		defer cancel(nil)
 		w.result, w.err = s.Send(run, &Sending{Method: r.Method, Params: r.Params, Link: l.link, Progress: w.progressed, Stream: w})
-		l.user.Store(nil)
+		l.use(nil)
 		c.r.leases.giveBack(l)
 		close(w.done)
 	})
@@ -98,7 +90,7 @@ func (w *waiting) wait(ctx context.Context) (tool.Bytes, error) {
 		w.cancel(context.Cause(ctx))
 		<-w.done
 		return nil, context.Cause(ctx)
-	case <-w.asked:
+	case <-w.questions.rang:
 	}
 	select {
 	case <-time.After(gatherGrace):
@@ -116,9 +108,8 @@ func (w *waiting) wait(ctx context.Context) (tool.Bytes, error) {
 func (w *waiting) leave() (tool.Bytes, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	inputs := make(map[string]input, len(w.asks))
-	for name, q := range w.asks {
-		inputs[name] = q.input
+	inputs := w.questions.open()
+	for _, q := range inputs {
 		if !w.c.may(q.Method) {
 			w.cancel(errGone)
 			return nil, w.c.lacks(q.Method)
@@ -168,50 +159,17 @@ func (c visit) resume(ctx context.Context, st *state, r Request) (tool.Bytes, er
 	w.mu.Lock()
 	w.deadline.Stop()
 	w.c, w.now = c, r
-	for name, q := range w.asks {
-		if answer, ok := answers[name]; ok {
-			delete(w.asks, name)
-			q.answer <- answer
-		}
-	}
-	left := len(w.asks) > 0
+	left := w.questions.give(answers)
 	w.mu.Unlock()
-	if left { // it is asked again for the rest
-		w.ring()
+	if left > 0 { // it is asked again for the rest
+		w.questions.ring()
 	}
 	return w.wait(ctx)
 }
 
-func (w *waiting) ring() {
-	select {
-	case w.asked <- struct{}{}:
-	default:
-	}
-}
-
 // Asked implements Handler.
 func (w *waiting) Asked(ctx context.Context, method string, params tool.Bytes) (tool.Bytes, *jsonrpc.Error) {
-	q := &question{input{method, params.Join()}, make(chan json.RawMessage, 1)}
-	w.mu.Lock()
-	if len(w.asks) >= maxInputs {
-		w.mu.Unlock()
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "more than %d requests at once", maxInputs)
-	}
-	w.lastAsk++
-	name := fmt.Sprintf("input_%d", w.lastAsk)
-	w.asks[name] = q
-	w.mu.Unlock()
-	w.ring()
-	select {
-	case answer := <-q.answer:
-		return tool.OneOf(answer), nil
-	case <-ctx.Done():
-	case <-w.done:
-	}
-	w.mu.Lock()
-	delete(w.asks, name)
-	w.mu.Unlock()
-	return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "%v", errGone.Message)
+	return w.questions.ask(ctx, w.done, method, params)
 }
 
 // Heard implements Handler.

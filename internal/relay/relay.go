@@ -99,6 +99,7 @@ type Relay struct {
 	tasking taskStates
 	leases  leases
 	grants  grants
+	held    allHeld
 	ctx     context.Context
 	cancel  context.CancelFunc
 	tasks   sync.WaitGroup

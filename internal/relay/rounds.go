@@ -71,11 +71,19 @@ func (c *Client) meta() []jsonrpc.Field {
 	return fields
 }
 
-// rounds sends a legacy client's request to a modern server, and asks the client for
-// the input that the server wants, until there is none.
-func (c *Client) rounds(ctx context.Context, s Server, r Request) (tool.Bytes, error) {
+// sendModern sends a legacy client's request to a modern server.
+func sendModern(ctx context.Context, c *Client, s Server, r Request) (tool.Bytes, error) {
+	if r.Method == "tools/call" && IsOfTask("", r.Params) {
+		return beginAtModern(ctx, c, s, r)
+	}
+	return c.rounds(ctx, s, r, c.meta())
+}
+
+// rounds sends a legacy client's request to a modern server, which is told meta of it, and
+// asks the client for the input that the server wants, until there is none.
+func (c *Client) rounds(ctx context.Context, s Server, r Request, meta []jsonrpc.Field) (tool.Bytes, error) {
 	send := &Sending{
-		Method: r.Method, Params: r.Params, Meta: c.meta(), Progress: r.Progress, Stream: &flight{c: c, peer: r.Peer},
+		Method: r.Method, Params: r.Params, Meta: meta, Progress: r.Progress, Stream: &flight{c: c, peer: r.Peer},
 	}
 	for range maxRounds {
 		result, err := s.Send(ctx, send)

@@ -34,6 +34,7 @@ type state struct {
 	Round   int    `json:"n,omitempty"` // how often it has
 	State   string `json:"r,omitempty"` // of the server
 	Grant   string `json:"g,omitempty"` // what a person has allowed
+	Held    string `json:"t,omitempty"` // the task that it is the handle of
 }
 
 // seal returns a state as text that nobody can change.
@@ -58,13 +59,9 @@ func (c visit) unseal(server string) (*state, error) {
 	refuse := func(why string) (*state, error) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "requestState is refused: %s. Make the request anew, without requestState and inputResponses.", why)
 	}
-	enc := base64.RawURLEncoding.Strict()
-	body, sum, _ := strings.Cut(strings.TrimPrefix(c.o.State, sealPrefix), ".")
-	raw, err := enc.DecodeString(body)
-	mac, err2 := enc.DecodeString(sum)
-	var st state
+	st, ok := c.r.opened(c.o.State)
 	switch {
-	case !IsState(c.o.State) || err != nil || err2 != nil || !hmac.Equal(mac, c.r.mac(raw)) || json.Unmarshal(raw, &st) != nil:
+	case !ok || st.Held != "":
 		return refuse("this gateway has not made it, or has started again since")
 	case time.Now().Unix() >= st.Expires:
 		return refuse("it has expired")
@@ -73,7 +70,20 @@ func (c visit) unseal(server string) (*state, error) {
 	case st.Server != server || st.Digest != c.o.Digest:
 		return refuse("it belongs to another request")
 	}
-	return &st, nil
+	return st, nil
+}
+
+// opened returns the state in a text that this relay has signed.
+func (r *Relay) opened(text string) (*state, bool) {
+	enc := base64.RawURLEncoding.Strict()
+	body, sum, _ := strings.Cut(strings.TrimPrefix(text, sealPrefix), ".")
+	raw, err := enc.DecodeString(body)
+	mac, err2 := enc.DecodeString(sum)
+	var st state
+	if !IsState(text) || err != nil || err2 != nil || !hmac.Equal(mac, r.mac(raw)) || json.Unmarshal(raw, &st) != nil {
+		return nil, false
+	}
+	return &st, true
 }
 
 // Digest returns what a request asks for, so that two can be compared.

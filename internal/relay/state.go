@@ -20,7 +20,7 @@ func (c *Client) SetLevel(ctx context.Context, s Server, level string, params []
 		return tool.OneOf([]byte("{}")), nil
 	}
 	result, err := c.legacy(ctx, s, Request{Method: "logging/setLevel", Params: params})
-	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && e.Code == jsonrpc.CodeMethodNotFound && overModern(ctx, c, s) {
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && e.Code == jsonrpc.CodeMethodNotFound && OverModern(ctx, c, s) {
 		return tool.OneOf([]byte("{}")), nil // each request says it, in that era
 	}
 	if err != nil {
@@ -31,8 +31,8 @@ func (c *Client) SetLevel(ctx context.Context, s Server, level string, params []
 	return result, err
 }
 
-// overModern reports whether the client's requests reach the server in the modern era.
-func overModern(ctx context.Context, c *Client, s Server) bool {
+// OverModern reports whether a legacy client's requests reach the server in the modern era.
+func OverModern(ctx context.Context, c *Client, s Server) bool {
 	o, err := c.own(ctx, s)
 	if errors.Is(err, ErrModernOnly) {
 		return true
@@ -72,7 +72,7 @@ func (c *Client) Subscribe(ctx context.Context, s Server, on bool, uri string, p
 	if on {
 		method = "resources/subscribe"
 	}
-	if overModern(ctx, c, s) {
+	if OverModern(ctx, c, s) {
 		c.subs.note(sub, on)
 		return tool.OneOf([]byte("{}")), c.listen(ctx, s)
 	}

@@ -16,7 +16,22 @@ type subs struct {
 	all     map[subscription]bool
 	shown   map[subscription]string
 	streams map[string]context.CancelFunc // by server of the modern era
+	tasks   []context.CancelFunc          // of streams that tell of one task each
 	closed  bool
+}
+
+// maxTaskStreams bounds of how many of its tasks a session is told.
+const maxTaskStreams = 100
+
+// add takes in a stream that tells of a task. It reports whether there may be one.
+func (s *subs) add(stop context.CancelFunc) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || len(s.tasks) >= maxTaskStreams {
+		return false
+	}
+	s.tasks = append(s.tasks, stop)
+	return true
 }
 
 type subscription struct{ server, uri string }
@@ -117,6 +132,9 @@ func (s *subs) close() {
 	for _, stop := range s.streams {
 		stop()
 	}
+	for _, stop := range s.tasks {
+		stop()
+	}
 }
 
 // listen tells a modern server anew which of its resources a legacy session has
@@ -140,7 +158,7 @@ func (c *Client) listen(ctx context.Context, s Server) error {
 	c.r.tasks.Go(func() {
 		defer untie()
 		defer stop()
-		ended <- listen(run, s, uris, meta, heard(func(method string, params tool.Bytes) {
+		ended <- listen(run, s, map[string]any{"resourceSubscriptions": uris}, meta, heard(func(method string, params tool.Bytes) {
 			switch method {
 			case "notifications/subscriptions/acknowledged":
 				once.Do(func() { close(agreed) })
