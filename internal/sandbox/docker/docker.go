@@ -246,3 +246,7 @@ func (b *Backend) add(x *inside.Box) error {
 	})
 	return nil
 }
+
+// TakesNetwork reports that sandboxes may have a proxy: the program inside listens for
+// it on the loopback of the container, which has no other network.
+func (b *Backend) TakesNetwork() bool { return true }

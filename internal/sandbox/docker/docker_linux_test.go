@@ -24,6 +24,11 @@ func TestEscape(t *testing.T) {
 	sandboxtest.Escape(t, func(t testing.TB) sandbox.Backend { return newBackend(t, nil) }, sandboxtest.Options{Fixed: true})
 }
 
+func TestNetwork(t *testing.T) {
+	t.Parallel()
+	sandboxtest.Network(t, func(t testing.TB) sandbox.Backend { return newBackend(t, nil) })
+}
+
 // hold makes a sandbox and waits to be killed.
 func hold(socket, dir string) error {
 	b := docker.New(docker.Options{Engine: dockerhost.Options{Host: "unix://" + socket}, Image: image, Dir: dir})

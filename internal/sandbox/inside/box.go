@@ -52,12 +52,21 @@ type life struct {
 // Open waits until the program is there, and returns the sandbox. Where it fails, or
 // ctx ends before, the way is closed and End called.
 func Open(ctx context.Context, w Way, o Options) (*Box, error) {
-	x := &Box{o: o, l: newLink(w), life: life{done: make(chan struct{})}}
+	rest := context.WithoutCancel(ctx)
+	serving, stop := context.WithCancel(rest)
+	l := newLink(w, outlet{serve: o.Spec.Network, ctx: serving, last: fromInside - 1})
+	x := &Box{o: o, l: l, life: life{done: make(chan struct{})}}
 	x.cells = kernel.NewSession(x.interpreter)
 	x.met.Store(&limits{})
-	rest := context.WithoutCancel(ctx)
-	x.tasks.Go(func() { x.finish(rest) })
+	x.tasks.Go(func() {
+		<-l.quit
+		stop()
+		x.finish(rest)
+	})
 	r, err := x.l.channels[0].reply(ctx)
+	if err == nil && o.Spec.Network != nil {
+		err = x.listen(ctx)
+	}
 	if err != nil {
 		_ = x.Kill(rest) // why it did not start is what counts
 		if ctx.Err() != nil {
@@ -92,9 +101,8 @@ func (x *Box) End(why string) error {
 	return x.err
 }
 
-// finish waits for the end of the link, and ends the rest.
+// finish ends what the link has left.
 func (x *Box) finish(ctx context.Context) {
-	<-x.l.quit
 	x.l.close()
 	ctx, cancel := context.WithTimeout(ctx, ending)
 	defer cancel()
@@ -172,7 +180,7 @@ func (x *Box) Command(ctx context.Context, c sandbox.Command) (*sandbox.Output, 
 		return nil, &sandbox.Error{Kind: sandbox.Invalid, Text: fmt.Sprintf("the command must have at most %d bytes and no zero byte: write a script into a file and run that", maxLine)}
 	}
 	before := x.met.Load()
-	p, _, err := x.l.open(ctx, toStart, order{Argv: []string{"/bin/sh", "-c", c.Line}, Env: environ(x.o.Env)}, 1, 2)
+	p, _, err := x.l.open(ctx, toStart, order{Argv: []string{"/bin/sh", "-c", c.Line}, Env: x.environ()}, 1, 2)
 	if err != nil {
 		return nil, x.failed(err)
 	}

@@ -27,7 +27,7 @@ func (x *Box) Code(ctx context.Context, c sandbox.Cell) (*sandbox.Outcome, error
 
 // interpreter starts one.
 func (x *Box) interpreter(ctx context.Context) (*kernel.Process, error) {
-	c, _, err := x.l.open(ctx, toStart, order{Argv: []string{"", "-c", kernel.Source}, Env: environ(x.o.Env), Talks: true}, 1, 2, 4)
+	c, _, err := x.l.open(ctx, toStart, order{Argv: []string{"", "-c", kernel.Source}, Env: x.environ(), Talks: true}, 1, 2, 4)
 	if err != nil {
 		return nil, err
 	}

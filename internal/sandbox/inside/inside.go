@@ -18,6 +18,10 @@
 // that belongs to the user, and a writable /tmp. Walls and limits are for whoever makes
 // it; the program has only the rights of the code that it runs.
 //
+// Where the spec has a network, the program takes connections to sandbox.ProxyPort on
+// the container's own loopback, and they come out through the frames to whoever serves
+// them. The container needs no network for that, and must have none.
+//
 // Between the two sides go frames, and each stream has a window, so that nothing waits
 // behind what somebody does not read. What comes from inside is foreign: all of it is
 // bounded, and what cannot be read ends the sandbox with an error that says so.
@@ -27,6 +31,8 @@ import (
 	"context"
 	_ "embed"
 	"io"
+	"maps"
+	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/sandbox"
 )
@@ -58,14 +64,18 @@ type Options struct {
 }
 
 // environ is what code finds in its environment, besides what the container has.
-func environ(more map[string]string) map[string]string {
+func (x *Box) environ() map[string]string {
 	env := map[string]string{
 		"HOME": sandbox.Home, "TMPDIR": "/tmp", "USER": "user", "LOGNAME": "user", "SHELL": "/bin/sh", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8",
 		"MPLBACKEND": "Agg", "MPLCONFIGDIR": "/tmp/.matplotlib", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1",
 		"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2",
 	}
-	for k, v := range more {
-		env[k] = v
+	if x.o.Spec.Network != nil {
+		for _, set := range sandbox.ProxyEnviron() {
+			name, value, _ := strings.Cut(set, "=")
+			env[name] = value
+		}
 	}
+	maps.Copy(env, x.o.Env)
 	return env
 }

@@ -5,7 +5,7 @@ one folder. It is the first process in there and ends with its input.
 A frame is a letter, a channel in four bytes, a length in four bytes, and that much.
 Whoever is outside opens channels, and says how much he will take of each stream.
 """
-import errno, json, os, select, signal, stat, struct, sys, time
+import errno, json, os, select, signal, socket, stat, struct, sys, time
 
 HOME = "/home/user"
 LINKS, DEEP, PIECE, LISTED = 40, 60, 32768, 400000
@@ -182,6 +182,7 @@ class Channel:
         self.number, self.pid = number, 0
         self.streams = {}            # number of a stream: [fd, how much is wanted]
         self.sink, self.held, self.over = -1, bytearray(), False  # what takes input
+        self.conn = False            # a connection of somebody in here to the proxy
         self.path, self.left, self.failed = None, 0, None  # of a file that comes in
 
     def close(self):
@@ -195,7 +196,9 @@ class Channel:
         os.close(self.streams.pop(s)[0])
 
 
-channels, pids, told = {}, {}, 0
+CONNS = 64
+channels, pids = {}, {}
+proxy, conns = None, 1 << 31
 
 
 def send(kind, channel, body=b""):
@@ -262,6 +265,9 @@ def opened(kind, number, body):
             return reply(number, list=listing(o["path"], o["max"]))
         if kind == b"m":
             return reply(number, limits=limits())
+        if kind == b"n":
+            listen(o)
+            return reply(number)
         answer = {b"s": start, b"p": put, b"g": get}[kind](c, o)
     except OSError as e:
         c.close()
@@ -275,6 +281,32 @@ def opened(kind, number, body):
         return reply(number, error="the sandbox has no memory left", kind="limit")
     channels[number] = c
     reply(number, **answer)
+
+
+def listen(o):
+    """Takes connections to the proxy on our own loopback."""
+    global proxy
+    proxy = socket.socket()
+    proxy.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    proxy.bind(("127.0.0.1", o["max"]))
+    proxy.listen(CONNS)
+    proxy.setblocking(False)
+
+
+def accept():
+    global conns
+    try:
+        s, _ = proxy.accept()
+        fd = s.detach()
+        os.set_blocking(fd, False)
+        other = os.dup(fd)
+    except OSError:
+        return
+    c = Channel(conns)
+    conns += 1
+    c.conn, c.streams[0], c.sink = True, [fd, WINDOW], other
+    channels[c.number] = c
+    send(b"o", c.number)
 
 
 def data(c, body):
@@ -297,13 +329,21 @@ def data(c, body):
 
 def flush(c):
     """Passes on input of a process as far as it takes it."""
+    gone = 0
     try:
         while c.held and c.sink >= 0:
-            del c.held[:os.write(c.sink, c.held[:PIECE])]
+            n = os.write(c.sink, c.held[:PIECE])
+            gone += n
+            del c.held[:n]
     except BlockingIOError:
         pass
     except OSError:
+        gone += len(c.held)
         c.held.clear()
+    if c.conn and gone:
+        send(b"a", c.number, struct.pack(">I", gone))
+    if c.conn and c.over and not c.held:
+        return drop(c)
     if c.over and not c.held and c.sink >= 0:
         os.close(c.sink)
         c.sink = -1
@@ -339,7 +379,7 @@ def drop(c, whole=True):
 
 
 def handle(kind, number, body):
-    if kind in (b"s", b"p", b"g", b"l", b"m"):
+    if kind in (b"s", b"p", b"g", b"l", b"m", b"n"):
         return opened(kind, number, body)
     c = channels.get(number)
     if c is None:
@@ -388,7 +428,7 @@ def read(c, s):
         return send(b"d", c.number, bytes([s]) + piece)
     c.end(s)
     send(b"e", c.number, bytes([s]))
-    if s == 0:
+    if s == 0 and not c.conn:
         drop(c)
 
 
@@ -406,6 +446,8 @@ def loop(woken):
             if c.held and c.sink >= 0:
                 poll.register(c.sink, select.POLLOUT)
                 writers[c.sink] = c
+        if proxy is not None and sum(c.conn for c in channels.values()) < CONNS:
+            poll.register(proxy.fileno(), select.POLLIN)
         ready = poll.poll(10000)
         if time.monotonic() - heard > QUIET:
             return
@@ -417,7 +459,10 @@ def loop(woken):
                     pass
                 reap()
             elif fd in writers:
-                flush(writers[fd])
+                if writers[fd].sink == fd:
+                    flush(writers[fd])
+            elif proxy is not None and fd == proxy.fileno():
+                accept()
             elif fd in readers:
                 c, s = readers[fd]
                 if channels.get(c.number) is c and s in c.streams and c.streams[s][0] == fd:

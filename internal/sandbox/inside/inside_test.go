@@ -48,7 +48,11 @@ func open(t testing.TB, ended *int, says func(kind byte, channel uint32) string)
 			if _, err := io.CopyN(io.Discard, theirs, int64(binary.BigEndian.Uint32(head[5:]))); err != nil {
 				return
 			}
-			answer := says(head[0], binary.BigEndian.Uint32(head[1:]))
+			channel := binary.BigEndian.Uint32(head[1:])
+			answer := frame('r', channel, "{}")
+			if head[0] != 'n' {
+				answer = says(head[0], channel)
+			}
 			if answer == "end" {
 				return
 			}
@@ -58,8 +62,11 @@ func open(t testing.TB, ended *int, says func(kind byte, channel uint32) string)
 		}
 	})
 	x, err := inside.Open(t.Context(), inside.Way{In: ours, Out: ours}, inside.Options{
-		Spec: sandbox.Spec{Memory: 1 << 20, Disk: 1 << 20, Processes: 10},
-		End:  func(context.Context) (string, error) { *ended++; return "", nil },
+		Spec: sandbox.Spec{Memory: 1 << 20, Disk: 1 << 20, Processes: 10, Network: func(_ context.Context, conn io.ReadWriteCloser) {
+			_, _ = io.Copy(conn, conn) // until either ends
+			_ = conn.Close()
+		}},
+		End: func(context.Context) (string, error) { *ended++; return "", nil },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -86,15 +93,26 @@ func TestDamagedFrames(t *testing.T) {
 		"too large": {func(_ byte, c uint32) string {
 			return "d" + string(binary.BigEndian.AppendUint32(nil, c)) + "\x7f\xff\xff\xff"
 		}, "cannot be read"},
-		"unknown":        {func(_ byte, c uint32) string { return frame('?', c, "") }, "cannot be read"},
-		"never opened":   {func(_ byte, c uint32) string { return frame('r', c+7, "{}") }, "cannot be read"},
-		"no JSON":        {func(_ byte, c uint32) string { return frame('r', c, "{") }, "cannot be read"},
-		"many replies":   {func(_ byte, c uint32) string { return strings.Repeat(frame('r', c, `{"error":"x"}`), 3) }, ""},
-		"no stream":      {func(_ byte, c uint32) string { return frame('d', c, "\x09x") }, "cannot be read"},
-		"empty data":     {func(_ byte, c uint32) string { return frame('d', c, "") }, "cannot be read"},
-		"short exit":     {func(_ byte, c uint32) string { return frame('z', c, "\x00") }, "cannot be read"},
-		"second exit":    {func(_ byte, c uint32) string { return strings.Repeat(frame('z', c, "\x00\x00\x00\x00"), 2) }, "cannot be read"},
-		"behind the end": {func(_ byte, c uint32) string { return frame('e', c, "\x01") + frame('d', c, "\x01x") }, "cannot be read"},
+		"unknown":             {func(_ byte, c uint32) string { return frame('?', c, "") }, "cannot be read"},
+		"never opened":        {func(_ byte, c uint32) string { return frame('r', c+7, "{}") }, "cannot be read"},
+		"no JSON":             {func(_ byte, c uint32) string { return frame('r', c, "{") }, "cannot be read"},
+		"many replies":        {func(_ byte, c uint32) string { return strings.Repeat(frame('r', c, `{"error":"x"}`), 3) }, ""},
+		"no stream":           {func(_ byte, c uint32) string { return frame('d', c, "\x09x") }, "cannot be read"},
+		"empty data":          {func(_ byte, c uint32) string { return frame('d', c, "") }, "cannot be read"},
+		"short exit":          {func(_ byte, c uint32) string { return frame('z', c, "\x00") }, "cannot be read"},
+		"second exit":         {func(_ byte, c uint32) string { return strings.Repeat(frame('z', c, "\x00\x00\x00\x00"), 2) }, "cannot be read"},
+		"behind the end":      {func(_ byte, c uint32) string { return frame('e', c, "\x01") + frame('d', c, "\x01x") }, "cannot be read"},
+		"not opened in turn":  {func(byte, uint32) string { return frame('o', 1<<31+5, "") + frame('o', 1<<31+5, "") }, "cannot be read"},
+		"never connected":     {func(byte, uint32) string { return frame('d', 1<<31, "\x00x") }, "cannot be read"},
+		"receipt for nothing": {func(_ byte, c uint32) string { return frame('a', c, "\x00\x00\x00\x01") }, "cannot be read"},
+		"too large a receipt": {func(byte, uint32) string { return frame('o', 1<<31, "") + frame('a', 1<<31, "\x00\x00\x00\x01") }, "cannot be read"},
+		"too many connections": {func(byte, uint32) string {
+			all := ""
+			for i := range uint32(100) {
+				all += frame('o', 1<<31+i, "")
+			}
+			return all
+		}, "cannot be read"},
 		"unasked": {func(_ byte, c uint32) string {
 			return strings.Repeat(frame('d', c, "\x01"+strings.Repeat("x", 60_000)), 5)
 		}, "more than was asked for"},
@@ -184,6 +202,7 @@ func FuzzFrames(f *testing.F) {
 	}
 	f.Add([]byte(frame('r', 1, string(reply)) + frame('d', 1, "\x00abc") + frame('e', 1, "\x00")))
 	f.Add([]byte(frame('r', 1, "{}") + frame('d', 1, "\x01abc") + frame('e', 1, "\x01") + frame('e', 1, "\x02") + frame('z', 1, "\x00\x00\x00\x07")))
+	f.Add([]byte(frame('o', 1<<31, "") + frame('d', 1<<31, "\x00abc") + frame('a', 1<<31, "\x00\x00\x00\x03") + frame('e', 1<<31, "\x00")))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		ended, first := 0, true
 		x := open(t, &ended, func(byte, uint32) string {

@@ -15,9 +15,9 @@ import (
 
 // The kinds of frames, as the program has them: to it, and from it.
 const (
-	toStart, toPut, toGet, toList, toLimits                    = 's', 'p', 'g', 'l', 'm'
+	toStart, toPut, toGet, toList, toLimits, toListen          = 's', 'p', 'g', 'l', 'm', 'n'
 	toData, toFinish, toCredit, toSignal, toDrop, toSayNothing = 'd', 'e', 'c', 'k', 'x', '.'
-	fromReply, fromData, fromEnd, fromExit                     = 'r', 'd', 'e', 'z'
+	fromReply, fromData, fromEnd, fromExit, fromConn, fromGot  = 'r', 'd', 'e', 'z', 'o', 'a'
 )
 
 const (
@@ -78,6 +78,7 @@ type link struct {
 	mu       sync.Mutex
 	last     uint32
 	channels map[uint32]*channel
+	outlet   outlet
 }
 
 // A channel is a process or a file.
@@ -87,10 +88,11 @@ type channel struct {
 	replies chan reply
 	exit    chan int
 	streams map[byte]*stream
+	conn    *conn // of code to the proxy
 }
 
-func newLink(w Way) *link {
-	l := &link{way: w, out: make(chan []byte, 8), quit: make(chan struct{}), channels: map[uint32]*channel{}}
+func newLink(w Way, o outlet) *link {
+	l := &link{way: w, outlet: o, out: make(chan []byte, 8), quit: make(chan struct{}), channels: map[uint32]*channel{}}
 	l.channels[0] = newChannel(l, 0, nil) // the one by which the program says that it is there
 	l.tasks.Go(l.write)
 	l.tasks.Go(func() { l.end(l.read()) })
@@ -184,19 +186,30 @@ func (l *link) read() error {
 		if _, err := io.ReadFull(l.way.Out, body); err != nil {
 			return fmt.Errorf("the connection to it broke within a frame: %w", err)
 		}
-		l.mu.Lock()
-		c, last := l.channels[id], l.last
-		l.mu.Unlock()
-		if id > last {
-			return damaged("a channel that nobody has opened")
-		}
-		if c == nil {
-			continue // it was dropped meanwhile
-		}
-		if err := c.take(kind, body); err != nil {
+		if err := l.take(kind, id, body); err != nil {
 			return err
 		}
 	}
+}
+
+// take handles a frame.
+func (l *link) take(kind byte, id uint32, body []byte) error {
+	if kind == fromConn && id >= fromInside {
+		return l.connected(id)
+	}
+	l.mu.Lock()
+	c, last := l.channels[id], l.last
+	if id >= fromInside {
+		last = l.outlet.last
+	}
+	l.mu.Unlock()
+	if id > last {
+		return damaged("a channel that nobody has opened")
+	}
+	if c == nil {
+		return nil // it was dropped meanwhile
+	}
+	return c.take(kind, body)
 }
 
 func damaged(format string, args ...any) error {
@@ -230,6 +243,11 @@ func (c *channel) take(kind byte, body []byte) error {
 		default:
 			return damaged("a second end of a process")
 		}
+	case fromGot:
+		if c.conn == nil {
+			return damaged("a receipt for nothing")
+		}
+		return c.conn.more(body)
 	default:
 		return damaged("a frame of kind %q", kind)
 	}
