@@ -38,6 +38,7 @@ type found struct {
 	runsc    string
 	platform string
 	python   host.Interpreter
+	standins string // folder of programs that come before those of the machine, or nothing
 }
 
 // A place is where everything that belongs to this process is.
@@ -208,7 +209,11 @@ func (b *Backend) try(ctx context.Context, f *found) error {
 	}
 	f.status = sandbox.Status{Level: sandbox.LevelKernel, Python: x.Python(), Notes: []string{"gVisor catches system calls by " + f.platform}}
 	if !seen.Listing {
-		f.status.Notes = append(f.status.Notes, "ls -l and stat fail, as this runsc is too old for the programs of this machine: use find -ls, or os.stat in Python")
+		// Versions of 2022 refuse a flag of statx that newer programs set.
+		if f.standins, err = writeStandins(filepath.Dir(x.dir), f.python.Path); err != nil {
+			return err
+		}
+		f.status.Notes = append(f.status.Notes, "ls, dir, vdir and stat are small stand-ins, as this runsc is too old for those of this machine")
 	}
 	if x.cage == nil {
 		f.status.Notes = append(f.status.Notes, "no cgroup can be made: a watch bounds the memory")
@@ -224,6 +229,9 @@ func unquote(s string) string {
 
 // Create makes a sandbox.
 func (b *Backend) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	if spec.Network != nil {
+		return nil, unavailable("sandboxes of gVisor have no network: an operator can take the option network away, or choose another back end")
+	}
 	f, err := b.check(ctx)
 	if err != nil {
 		return nil, err

@@ -29,6 +29,7 @@ type box struct {
 	quit  chan struct{}
 	tasks sync.WaitGroup
 	over  atomic.Bool // the watch has seen too much
+	asked atomic.Bool // somebody wants its end
 	ended bool        // guarded by the back end's lock
 }
 
@@ -48,8 +49,9 @@ func (b *Backend) launch(ctx context.Context, f *found, spec sandbox.Spec) (*box
 	}
 	x := &box{b: b, spec: spec, dir: dir, quit: make(chan struct{})}
 	if at.cages != nil {
-		// Each process inside is one outside, with threads of runsc.
-		if x.cage, err = at.cages.Add(spec.Memory+spec.Disk+overhead, 4*spec.Processes+ownThreads); err != nil {
+		// Each process inside is one outside, and has threads in runsc, which breaks where
+		// it cannot start one: this only keeps it from the rest of the machine.
+		if x.cage, err = at.cages.Add(spec.Memory+spec.Disk+overhead, 16*processes(spec)+ownThreads); err != nil {
 			x.cage = nil // the watch is there
 		}
 	}
@@ -60,10 +62,9 @@ func (b *Backend) launch(ctx context.Context, f *found, spec sandbox.Spec) (*box
 	open, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	x.Box, err = inside.Open(open, inside.Way{In: x.p.Stdin(), Out: x.p.Stdout()}, inside.Options{
-		Spec: spec, Env: map[string]string{"PATH": at.root.path}, End: x.end,
+		Spec: spec, Env: map[string]string{"PATH": at.root.paths(f)}, End: x.end,
 	})
 	if err != nil {
-		b.o.Logger.Warn("a sandbox of runsc did not start", "error", err, "exit", x.p.Exit(), "said", x.p.Stderr())
 		return nil, err
 	}
 	if !b.add(x) {
@@ -88,7 +89,7 @@ func filled(spec sandbox.Spec) sandbox.Spec {
 
 // start starts runsc.
 func (x *box) start(ctx context.Context, f *found, r *root) error {
-	config, err := json.Marshal(r.config(f.python, x.spec))
+	config, err := json.Marshal(r.config(f, x.spec))
 	if err != nil {
 		return err
 	}
@@ -118,6 +119,15 @@ func (x *box) start(ctx context.Context, f *found, r *root) error {
 	return nil
 }
 
+// Kill ends the sandbox, and waits for that.
+func (x *box) Kill(context.Context) error { return x.End("it was killed") }
+
+// End is Kill with a reason.
+func (x *box) End(why string) error {
+	x.asked.Store(true)
+	return x.Box.End(why)
+}
+
 // end ends all that belongs to the sandbox. It is called once, and says why where it
 // knows better.
 func (x *box) end(ctx context.Context) (string, error) {
@@ -129,12 +139,14 @@ func (x *box) end(ctx context.Context) (string, error) {
 			why = fmt.Sprintf("it used more than its %d MiB of memory", x.spec.Memory>>20)
 		}
 	}
-	select {
-	case <-x.p.Ended(): // by itself
-		if said := x.p.Stderr(); said != "" {
-			x.b.o.Logger.Warn("a sandbox of runsc ended by itself", "exit", x.p.Exit(), "said", said)
+	if !x.asked.Load() {
+		late := time.NewTimer(lastWords)
+		defer late.Stop()
+		select {
+		case <-x.p.Done():
+		case <-late.C:
 		}
-	default:
+		x.b.o.Logger.Warn("a sandbox of runsc ended by itself", "exit", x.p.Exit(), "said", x.p.Stderr())
 	}
 	err := x.clean()
 	x.b.remove(x)

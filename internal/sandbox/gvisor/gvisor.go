@@ -74,14 +74,16 @@ const (
 	DefaultDisk      = 256 << 20
 	DefaultProcesses = 64
 
-	insideID = 1000     // user and group in the sandbox
-	maxOpen  = 256      // open files of a process
-	scratch  = 64 << 20 // of /tmp and of /dev/shm
-	overhead = 64 << 20 // memory of runsc itself
-	slack    = 256 << 20
+	insideID   = 1000      // user and group in the sandbox
+	maxOpen    = 256       // open files of a process
+	scratch    = 64 << 20  // of /tmp and of /dev/shm
+	overhead   = 64 << 20  // memory of runsc itself
+	slack      = 256 << 20 // of addresses, over the memory
+	perProcess = 5 << 20
 
 	startLimit = 15 * time.Second
 	tryLimit   = 10 * time.Second // of one platform
+	lastWords  = 300 * time.Millisecond
 	glance     = 50 * time.Millisecond
 )
 

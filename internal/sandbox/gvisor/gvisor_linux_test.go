@@ -1,7 +1,14 @@
 package gvisor_test
 
 import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/tenon-mcp/tenon/internal/sandbox"
 	"github.com/tenon-mcp/tenon/internal/sandbox/gvisor"
@@ -9,16 +16,36 @@ import (
 	"github.com/tenon-mcp/tenon/internal/testenv"
 )
 
+func TestMain(m *testing.M) {
+	if len(os.Args) == 5 && os.Args[1] == "hold" {
+		fmt.Fprintln(os.Stderr, hold(os.Args[2], os.Args[3], os.Args[4]))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
 func newBackend(t testing.TB, o gvisor.Options) *gvisor.Backend {
 	t.Helper()
-	o.Runsc = testenv.Program(t, "runsc")
+	if o.Path == "" {
+		o.Runsc = testenv.Program(t, "runsc")
+	}
 	if o.Python == "" {
 		o.Python = "/usr/bin/python3"
 	}
+	if o.Dir == "" {
+		o.Dir = filepath.Join(t.TempDir(), "sandboxes")
+	}
+	o.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
 	b := gvisor.New(o)
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
 			t.Error(err)
+		}
+		if left, _ := filepath.Glob(o.Dir + "/*"); len(left) > 0 {
+			t.Errorf("folders stay: %v", left)
+		}
+		if left := using(o.Dir); len(left) > 0 {
+			t.Errorf("processes stay: %v", left)
 		}
 	})
 	return b
@@ -28,6 +55,83 @@ func TestConformance(t *testing.T) {
 	sandboxtest.Conformance(t, func(t testing.TB) sandbox.Backend { return newBackend(t, gvisor.Options{}) })
 }
 
+// emulated are attempts that gVisor answers. It shows no sign of what keeps programs from
+// other rights, and no program of its root has any (see TestRights).
+var emulated = []string{"setuid_program"}
+
 func TestEscape(t *testing.T) {
-	sandboxtest.Escape(t, func(t testing.TB) sandbox.Backend { return newBackend(t, gvisor.Options{}) }, sandboxtest.Options{Fixed: true})
+	sandboxtest.Escape(t, func(t testing.TB) sandbox.Backend { return newBackend(t, gvisor.Options{}) },
+		sandboxtest.Options{Fixed: true, Emulated: emulated, Files: 3000})
+}
+
+// TestManyFiles makes more files than any disk has room for: they cost memory, and that
+// is bounded.
+func TestManyFiles(t *testing.T) {
+	testenv.Long(t)
+	x := sandboxtest.Create(t, newBackend(t, gvisor.Options{}), sandbox.Spec{Memory: 64 << 20, Disk: 1 << 20})
+	o, err := x.Code(t.Context(), sandbox.Cell{Source: "for n in range(400_000): open('f%d' % n, 'w')", Timeout: 3 * time.Minute})
+	if e, ok := errors.AsType[*sandbox.Error](err); !ok || e.Kind != sandbox.Gone || !strings.Contains(e.Text, "memory") {
+		t.Errorf("%v, %+v", err, o)
+	}
+}
+
+func TestControl(t *testing.T) { sandboxtest.Control(t, "/usr/bin/python3") }
+
+// TestRights looks from inside at what code may do, and at what an old runsc does with
+// the programs of this machine.
+func TestRights(t *testing.T) {
+	b := newBackend(t, gvisor.Options{})
+	x := sandboxtest.Create(t, b, sandbox.Spec{})
+	o := sandboxtest.Py(t, x, `import ctypes, os
+writable = [m.split()[1] for m in open("/proc/mounts") if m.split()[3].startswith("rw") and m.split()[2] not in ("proc", "sysfs", "devpts")]
+ctypes.CDLL(None).prctl(39, 0, 0, 0, 0), os.getresuid(), set(os.getgroups()) - {1000}, sorted(writable), oct(os.stat(".").st_mode), os.listdir("/home")`)
+	if want := "(1, (1000, 1000, 1000), set(), ['/dev', '/dev/shm', '/home/user', '/tmp'], '0o40700', ['user'])"; o.Error != nil || o.Results[0].Text != want {
+		t.Errorf("got %+v %+v", o, o.Error)
+	}
+	if o := sandboxtest.Sh(t, x, "for d in /dev /etc /usr /proc /sys / /home; do touch $d/x 2>/dev/null && echo $d; done; ls /dev"); o.ExitCode != 0 || strings.Contains(o.Stdout, "/") || strings.Contains(o.Stdout, "mem") {
+		t.Errorf("got %+v", o)
+	}
+	status, err := b.Check(t.Context())
+	if err != nil || status.Level != sandbox.LevelKernel {
+		t.Errorf("%+v, %v", status, err)
+	}
+	list := sandboxtest.Sh(t, x, `mkdir d; echo four > d/f; ln -s f d/l; ls d; ls -l d | sed 1d; ls -la d | wc -l; stat -c "%s %n %F" d/f; ls nothing; ls -d d/*; stat --printf='%a\n' d/f`)
+	lines := strings.Split(list.Stdout, "\n")
+	if len(lines) < 9 || lines[0] != "f" || lines[1] != "l" || !strings.HasPrefix(lines[2], "-rw-r--r-- 1 user user 5 ") || !strings.HasSuffix(lines[3], "l -> f") ||
+		lines[4] != "5" || lines[5] != "5 d/f regular file" || lines[6] != "d/f" || lines[8] != "644" || !strings.Contains(list.Stderr, "cannot access 'nothing'") {
+		t.Errorf("got %+v", list)
+	}
+}
+
+// TestOptions says what is wrong, with the name of the option.
+func TestOptions(t *testing.T) {
+	empty := t.TempDir()
+	file := filepath.Join(empty, "file")
+	if err := os.WriteFile(file, []byte("#!/bin/sh\necho one >&2; exit 3\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		o    gvisor.Options
+		want string
+	}{
+		{gvisor.Options{Path: empty + ":relative:"}, "there is no runsc in the PATH"},
+		{gvisor.Options{Runsc: "runsc"}, "option gvisor_runsc"},
+		{gvisor.Options{Runsc: empty}, "option gvisor_runsc"},
+		{gvisor.Options{Runsc: file, Platform: "native"}, "option gvisor_platform"},
+		{gvisor.Options{Runsc: file, Rootfs: "/"}, "option gvisor_rootfs"},
+		{gvisor.Options{Runsc: file, Rootfs: "relative"}, "option gvisor_rootfs"},
+		{gvisor.Options{Runsc: file, Rootfs: file}, "option gvisor_rootfs"},
+		{gvisor.Options{Runsc: file, Python: "python3"}, "option python"},
+		{gvisor.Options{Runsc: file, Python: "/usr/bin/python3"}, "makes no sandbox here"},
+	} {
+		c.o.Dir = filepath.Join(empty, "sandboxes")
+		b := gvisor.New(c.o)
+		_, err := b.Create(t.Context(), sandbox.Spec{})
+		if e, ok := errors.AsType[*sandbox.Error](err); !ok || e.Kind != sandbox.Unavailable || !strings.Contains(e.Text, c.want) {
+			t.Errorf("%+v: got %v", c.o, err)
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }

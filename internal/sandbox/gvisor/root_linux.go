@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	ownThreads = 120      // of runsc, outside
+	ownThreads = 512      // of runsc, outside
 	maxCopied  = 32 << 20 // bytes and files of /etc that are copied
 	maxCopies  = 5000
 )
@@ -50,7 +50,7 @@ func (b *Backend) newRoot(python host.Interpreter) (*root, error) {
 }
 
 func (r *root) build(prefix []string) error {
-	for _, dir := range []string{"/proc", "/sys", "/dev", "/tmp", "/etc", "/home/user"} {
+	for _, dir := range []string{"/proc", "/sys", "/dev", "/tmp", "/etc", "/home/user", standinsAt} {
 		if err := os.MkdirAll(r.dir+dir, 0o755); err != nil {
 			return err
 		}

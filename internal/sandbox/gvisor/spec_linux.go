@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/tenon-mcp/tenon/internal/sandbox"
-	"github.com/tenon-mcp/tenon/internal/sandbox/host"
 	"github.com/tenon-mcp/tenon/internal/sandbox/inside"
 )
 
@@ -18,7 +18,8 @@ func (r *root) flags(dir, platform string) []string {
 	}
 	flags := []string{
 		"--root=" + filepath.Join(dir, "state"), "--platform=" + platform, "--network=none", "--overlay2=" + overlay,
-		"--ignore-cgroups",               // ours bounds it
+		"--ignore-cgroups", // ours bounds it
+		"--oci-seccomp",
 		"--host-uds=none",                // no sockets of this machine
 		"--file-access-mounts=exclusive", // what is shown is not changed meanwhile
 	}
@@ -70,6 +71,7 @@ type (
 	}
 	linux struct {
 		Namespaces []namespace `json:"namespaces"`
+		Seccomp    *seccomp    `json:"seccomp,omitempty"`
 	}
 	namespace struct {
 		Type string `json:"type"`
@@ -77,12 +79,12 @@ type (
 )
 
 // config describes a sandbox.
-func (r *root) config(python host.Interpreter, spec sandbox.Spec) config {
+func (r *root) config(f *found, spec sandbox.Spec) config {
 	c := config{
 		Version: "1.0.2", Hostname: "sandbox", Root: where{Path: r.dir, Readonly: true},
 		Process: process{
-			User: user{insideID, insideID, 0o022}, Args: inside.Program(python.Path), Cwd: sandbox.Home, NoNewPrivileges: true,
-			Env:          []string{"PATH=" + r.path, "HOME=" + sandbox.Home, "LANG=C.UTF-8", "LC_ALL=C.UTF-8"},
+			User: user{insideID, insideID, 0o022}, Args: inside.Program(f.python.Path), Cwd: sandbox.Home, NoNewPrivileges: true,
+			Env:          []string{"PATH=" + r.paths(f), "HOME=" + sandbox.Home, "LANG=C.UTF-8", "LC_ALL=C.UTF-8"},
 			Capabilities: map[string]any{},
 		},
 		Mounts: []mount{
@@ -96,8 +98,8 @@ func (r *root) config(python host.Interpreter, spec sandbox.Spec) config {
 		name string
 		most uint64
 	}{
-		{"NPROC", uint64(spec.Processes + 1)}, // and the first one
-		{"AS", uint64(spec.Memory + slack)},   // libraries and stacks take room that is not used
+		{"NPROC", uint64(processes(spec))},
+		{"AS", uint64(spec.Memory + slack)}, // libraries and stacks take room that is not used
 		{"FSIZE", uint64(spec.Disk)},
 		{"NOFILE", maxOpen},
 		{"CORE", 0},
@@ -107,12 +109,35 @@ func (r *root) config(python host.Interpreter, spec sandbox.Spec) config {
 		c.Process.Rlimits = append(c.Process.Rlimits, rlimit{"RLIMIT_" + l.name, l.most, l.most})
 	}
 	for _, path := range r.shared {
-		c.Mounts = append(c.Mounts, mount{Destination: path, Type: "bind", Source: path, Options: []string{"ro", "rbind", "nosuid", "nodev"}})
+		c.Mounts = append(c.Mounts, bind(path, path))
 	}
+	if f.standins != "" {
+		c.Mounts = append(c.Mounts, bind(f.standins, standinsAt))
+	}
+	c.Linux.Seccomp = filter(runtime.GOARCH)
 	for _, kind := range []string{"pid", "network", "ipc", "uts", "mount"} {
 		c.Linux.Namespaces = append(c.Linux.Namespaces, namespace{kind})
 	}
 	return c
+}
+
+// paths is the variable PATH.
+func (r *root) paths(f *found) string {
+	if f.standins != "" {
+		return standinsAt + ":" + r.path
+	}
+	return r.path
+}
+
+// bind shows a folder of this machine.
+func bind(from, at string) mount {
+	return mount{Destination: at, Type: "bind", Source: from, Options: []string{"ro", "rbind", "nosuid", "nodev"}}
+}
+
+// processes is how many there may be, with the first one: not more than their memory has
+// room for, since each takes a few MiB of its own here, and one that finds none ends all.
+func processes(spec sandbox.Spec) int {
+	return 1 + min(spec.Processes, max(8, int(spec.Memory/perProcess)))
 }
 
 // memory is a file system in memory.
