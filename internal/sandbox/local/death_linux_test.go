@@ -42,8 +42,10 @@ func hold(level, dir, mark string) error {
 // TestDeath kills a program that has sandboxes, and wants nothing of them to stay:
 // processes at once, the rest at the next start.
 func TestDeath(t *testing.T) {
+	t.Parallel()
 	for _, level := range levels {
 		t.Run(level, func(t *testing.T) {
+			together(t, level)
 			dir := filepath.Join(open(t), "sandboxes")
 			mark := fmt.Sprintf("600.%d", time.Now().UnixNano())
 			cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "hold", level, dir, mark)
@@ -168,43 +170,62 @@ func TestLauncherKilled(t *testing.T) {
 
 // TestWatched bounds memory where no cgroup can be made.
 func TestWatched(t *testing.T) {
+	t.Parallel()
 	for _, level := range levels {
-		b := newBackend(t, local.Options{Levels: []string{level}, NoCgroup: true})
-		x := sandboxtest.Create(t, b, sandbox.Spec{Memory: 96 << 20, Disk: 8 << 20, Processes: 20})
-		o, err := x.Code(t.Context(), sandbox.Cell{Source: "held = bytearray(200 << 20)", Timeout: 20 * time.Second})
-		if err != nil || o.Error == nil || o.Error.Name != "MemoryError" {
-			t.Errorf("%s: %v, %+v", level, err, o)
-		}
-		_, err = x.Code(t.Context(), sandbox.Cell{Source: "import os, time\nfor _ in range(4):\n    if os.fork() == 0:\n        held = bytearray(b'x') * (60 << 20)\n        time.sleep(20); os._exit(0)\ntime.sleep(15)", Timeout: 20 * time.Second})
-		if e, ok := errors.AsType[*sandbox.Error](err); !ok || e.Kind != sandbox.Gone || !strings.Contains(e.Text, "memory") {
-			t.Errorf("%s: got %v", level, err)
-		}
-		if x := sandboxtest.Create(t, b, sandbox.Spec{Processes: 20}); sandboxtest.Sh(t, x, `for i in $(seq 100); do sleep 5 & done 2>/dev/null; jobs | wc -l`).Stdout == "100\n" {
-			t.Errorf("%s: processes are not bounded", level)
-		}
+		t.Run(level, func(t *testing.T) {
+			together(t, level)
+			watched(t, newBackend(t, local.Options{Levels: []string{level}, NoCgroup: true}))
+		})
 	}
 }
 
-// TestUnprivileged runs the suites as nobody, where this is root.
+func watched(t *testing.T, b sandbox.Backend) {
+	x := sandboxtest.Create(t, b, sandbox.Spec{Memory: 96 << 20, Disk: 8 << 20, Processes: 20})
+	o, err := x.Code(t.Context(), sandbox.Cell{Source: "held = bytearray(200 << 20)", Timeout: 20 * time.Second})
+	if err != nil || o.Error == nil || o.Error.Name != "MemoryError" {
+		t.Errorf("%v, %+v", err, o)
+	}
+	_, err = x.Code(t.Context(), sandbox.Cell{Source: "import os, time\nfor _ in range(4):\n    if os.fork() == 0:\n        held = bytearray(b'x') * (60 << 20)\n        time.sleep(20); os._exit(0)\ntime.sleep(15)", Timeout: 20 * time.Second})
+	if e, ok := errors.AsType[*sandbox.Error](err); !ok || e.Kind != sandbox.Gone || !strings.Contains(e.Text, "memory") {
+		t.Errorf("got %v", err)
+	}
+	if x := sandboxtest.Create(t, b, sandbox.Spec{Processes: 20}); sandboxtest.Sh(t, x, `for i in $(seq 100); do sleep 5 & done 2>/dev/null; jobs | wc -l`).Stdout == "100\n" {
+		t.Error("processes are not bounded")
+	}
+}
+
+// TestUnprivileged runs the suites as users that are nobody, where this is root: one for
+// each level, since at the level "landlock" all processes of a user count.
 func TestUnprivileged(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the suites have run as an unprivileged user already")
 	}
-	dir := open(t)
-	if err := os.Chmod(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.run=^(TestEscape|TestConformance|TestDeath|TestWatched)$", "-test.v")
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) } // so that it says where it hangs
-	cmd.WaitDelay = 5 * time.Second
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "XDG_CACHE_HOME="+dir, "HOME="+dir)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: TestEscape/landlock/attempts") {
-		t.Errorf("%v\n%s", err, out)
+	t.Parallel()
+	for i, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			dir := open(t)
+			if err := os.Chmod(dir, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.run=^(TestEscape|TestConformance|TestDeath|TestWatched)$/^"+level+"$", "-test.v")
+			cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) } // so that it says where it hangs
+			cmd.WaitDelay = 5 * time.Second
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(65534 - i), Gid: 65534}}
+			cmd.Env = append(os.Environ(), "TMPDIR="+dir, "XDG_CACHE_HOME="+dir, "HOME="+dir)
+			cmd.Dir = dir
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+			for _, name := range []string{"TestEscape/" + level + "/attempts", "TestConformance/" + level + "/the_end", "TestDeath/" + level, "TestWatched/" + level} {
+				if !strings.Contains(string(out), "--- PASS: "+name) {
+					t.Errorf("%s has not run", name)
+				}
+			}
+		})
 	}
 }
 

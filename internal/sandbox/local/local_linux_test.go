@@ -3,10 +3,14 @@ package local_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tenon-mcp/tenon/internal/sandbox"
@@ -25,6 +29,10 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 5 && os.Args[1] == "hold" {
 		fmt.Fprintln(os.Stderr, hold(os.Args[2], os.Args[3], os.Args[4]))
 		os.Exit(1)
+	}
+	flag.Parse()
+	if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		_ = flag.Set("test.parallel", "8") // most of the time they wait
 	}
 	os.Exit(m.Run())
 }
@@ -45,11 +53,32 @@ func newBackend(t testing.TB, o local.Options) *local.Backend {
 	return b
 }
 
+// alone is held by who must not run beside others of the same user.
+var alone sync.RWMutex
+
+// together lets a test run beside others. At the level "landlock" all processes of a
+// user count, and only root has a user for each sandbox.
+func together(t *testing.T, level string) {
+	t.Helper()
+	t.Parallel()
+	switch {
+	case os.Geteuid() == 0:
+	case level == sandbox.LevelLandlock:
+		alone.Lock()
+		t.Cleanup(alone.Unlock)
+	default:
+		alone.RLock()
+		t.Cleanup(alone.RUnlock)
+	}
+}
+
 var levels = []string{sandbox.LevelNamespaces, sandbox.LevelLandlock}
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	for _, level := range levels {
 		t.Run(level, func(t *testing.T) {
+			together(t, level)
 			sandboxtest.Conformance(t, func(t testing.TB) sandbox.Backend { return newBackend(t, local.Options{Levels: []string{level}}) })
 		})
 	}
@@ -58,8 +87,10 @@ func TestConformance(t *testing.T) {
 // TestEscape runs the attempts as who runs the test, and where that is root as an
 // unprivileged user as well.
 func TestEscape(t *testing.T) {
+	t.Parallel()
 	for _, level := range levels {
 		t.Run(level, func(t *testing.T) {
+			together(t, level)
 			o := sandboxtest.Options{Fixed: true}
 			if level == sandbox.LevelLandlock {
 				o = sandboxtest.Options{Shared: true, HomeOf: homeOf}
@@ -72,6 +103,7 @@ func TestEscape(t *testing.T) {
 
 // TestNetwork has a network where the walls can hold one, and none elsewhere.
 func TestNetwork(t *testing.T) {
+	together(t, levels[0])
 	sandboxtest.Network(t, func(t testing.TB) sandbox.Backend {
 		return newBackend(t, local.Options{Levels: levels[:1]})
 	})

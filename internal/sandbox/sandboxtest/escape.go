@@ -1,11 +1,13 @@
 package sandboxtest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -174,6 +176,8 @@ type Options struct {
 	Watched bool
 	// Fixed says that the disk is bounded by the byte, and not by a watch.
 	Fixed bool
+	// Files is how many files are tried to be made; 0 is 200 000.
+	Files int
 }
 
 // control are attempts that must work outside of a sandbox, as any user: else they
@@ -310,18 +314,33 @@ func forks(t *testing.T, x sandbox.Sandbox) {
 	}
 }
 
+// each runs programs side by side, each in a sandbox of its own.
+func each(t *testing.T, b sandbox.Backend, spec sandbox.Spec, programs map[string]string, run func(name, source string, x sandbox.Sandbox)) {
+	boxes := map[string]sandbox.Sandbox{}
+	for name := range programs {
+		boxes[name] = Create(t, b, spec)
+	}
+	var all sync.WaitGroup
+	for name, source := range programs {
+		all.Go(func() {
+			run(name, source, boxes[name])
+			_ = boxes[name].Kill(t.Context())
+		})
+	}
+	all.Wait()
+}
+
 // memory takes more than it may: in one process, in many, and in files.
 func memory(t *testing.T, b sandbox.Backend, spec sandbox.Spec, o Options) {
 	bound := spec.Memory + spec.Disk + 64<<20
 	if o.Watched {
 		bound += 400 << 20
 	}
-	for name, source := range map[string]string{
+	each(t, b, spec, map[string]string{
 		"one":   "held = []\nfor _ in range(100): held.append(bytearray(b'x') * (10 << 20))",
 		"many":  "import os, time\nfor _ in range(20):\n    if os.fork() == 0:\n        held = bytearray(b'x') * (60 << 20)\n        time.sleep(1.5); os._exit(0)\ntime.sleep(1)\ntry:\n    while True: os.wait()\nexcept OSError: pass",
 		"files": "import os\nfor where in ('/dev/shm', os.environ['TMPDIR'], '.'):\n    for i in range(40):\n        try: open(where + '/f%d' % i, 'wb').write(b'x' * (10 << 20))\n        except OSError: break",
-	} {
-		x := Create(t, b, spec)
+	}, func(name, source string, x sandbox.Sandbox) {
 		var most atomic.Int64
 		ctx, cancel := context.WithCancel(t.Context())
 		var watch sync.WaitGroup
@@ -344,30 +363,29 @@ func memory(t *testing.T, b sandbox.Backend, spec sandbox.Spec, o Options) {
 			t.Errorf("%s: it has used %d MiB", name, used>>20)
 		}
 		t.Logf("%s: at most %d MiB; %v, %+v", name, most.Load()>>20, err, out)
-		_ = x.Kill(t.Context())
-	}
+	})
 }
 
 // disk writes more than it may, into one file and into many.
 func disk(t *testing.T, b sandbox.Backend, spec sandbox.Spec, o Options) {
-	for name, source := range map[string]string{
+	each(t, b, spec, map[string]string{
 		"one":  "n = 0\ntry:\n    with open('big', 'wb', 0) as f:\n        while n < 1 << 30: n += f.write(b'x' * (1 << 20))\nexcept OSError: pass\nn",
-		"many": "import time\nn = 0\ntry:\n    while n < 200_000:\n        open('f%d' % n, 'w').write('x'); n += 1\nexcept OSError: pass\nn * 4096",
-	} {
-		x := Create(t, b, spec)
+		"many": fmt.Sprintf("import time\nn = 0\ntry:\n    while n < %d:\n        open('f' + str(n), 'w').write('x'); n += 1\nexcept OSError: pass\nn * 4096", cmp.Or(o.Files, 200_000)),
+	}, func(name, source string, x sandbox.Sandbox) {
 		out, err := x.Code(t.Context(), sandbox.Cell{Source: source, Timeout: 40 * time.Second})
 		if err != nil { // it was ended for that
 			if e, ok := errors.AsType[*sandbox.Error](err); !ok || e.Kind != sandbox.Gone {
 				t.Errorf("%s: %v", name, err)
 			}
-			continue
+			return
 		}
 		if o.Fixed || out.Error == nil {
 			var n int64
-			if err := json.Unmarshal([]byte(out.Results[len(out.Results)-1].Text), &n); err != nil || n > 300<<20 {
+			if len(out.Results) == 0 {
+				t.Errorf("%s: got %+v, %+v", name, out, out.Error)
+			} else if err := json.Unmarshal([]byte(out.Results[len(out.Results)-1].Text), &n); err != nil || n > 300<<20 {
 				t.Errorf("%s: %d bytes were written, %v", name, n, err)
 			}
 		}
-		_ = x.Kill(t.Context())
-	}
+	})
 }
