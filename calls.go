@@ -122,11 +122,15 @@ func (v view) send(ctx context.Context, r *call.Request, params []byte) (tool.By
 	if m.entry != nil && m.entry.URL != "" {
 		c.Header = v.headersFor(r.Target, r.Arguments)
 	}
+	client, _ := r.Origin.(*relay.Client)
 	way, task := relay.Server(hop{m, c}), relay.OnlyTask(r.Target)
+	if m.asksModel() && v.sampler != nil {
+		way, client = v.sampled(hop{m, c}, r, client)
+	}
 	if task {
 		way = v.relay.AsTask(way)
 	}
-	if client, ok := r.Origin.(*relay.Client); ok {
+	if client != nil {
 		peer := r.Peer
 		if peer != nil {
 			peer = patient{peer, r}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
@@ -24,6 +25,8 @@ type capable struct {
 
 	mu    sync.Mutex
 	known map[string]chan struct{} // closed once they are
+
+	learning atomic.Pointer[chan struct{}] // of a server that may ask a model: closed once its tools are known
 }
 
 // begin reports whether the caller is to find out which tools there are for these
@@ -113,7 +116,7 @@ func (m *member) varies() bool {
 
 // learn finds out which tools a server has for such clients, unless that is known.
 func (k maker) learn(ctx context.Context, m *member, can string, client *relay.Client) {
-	if !m.varies() || m.await(ctx) != nil {
+	if !m.varies() || m.server.Await(ctx) != nil {
 		return
 	}
 	mine, ready := m.capable.begin(can)
@@ -162,7 +165,7 @@ func toolsFor(ctx context.Context, m *member, client *relay.Client) ([]json.RawM
 			params = jsonrpc.Quote(append(params, `,"cursor":`...), cursor)
 		}
 		params = append(params, '}')
-		result, err := client.Do(ctx, hop{m: m}, relay.Request{Method: "tools/list", Params: params})
+		result, err := client.Do(ctx, m.way(), relay.Request{Method: "tools/list", Params: params})
 		if err != nil {
 			return nil, err
 		}
@@ -180,6 +183,37 @@ func toolsFor(ctx context.Context, m *member, client *relay.Client) ([]json.RawM
 		cursor = page.Next
 	}
 	return out, nil
+}
+
+// learnSampled finds out which tools a server has because it may ask a model.
+func (g *Gateway) learnSampled(m *member) {
+	if !m.asksModel() || !m.varies() || g.leaving.Err() != nil {
+		return
+	}
+	done := make(chan struct{})
+	m.capable.learning.Store(&done)
+	g.tasks.Go(func() {
+		defer close(done)
+		ctx, cancel := context.WithTimeout(g.leaving, learnBound)
+		defer cancel()
+		client := g.relay.Client(relay.Options{Capabilities: json.RawMessage(`{"sampling":{}}`)})
+		defer client.Close()
+		maker{g, g.pool.Load()}.learn(ctx, m, "sampling", client)
+	})
+}
+
+// learned waits until that is known.
+func (c *capable) learned(ctx context.Context) error {
+	done := c.learning.Load()
+	if done == nil {
+		return nil
+	}
+	select {
+	case <-*done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // needing returns the tools of a member that only some clients get, those that all get
@@ -205,6 +239,9 @@ func (m *member) needing(all []tool.Tool, parse func(json.RawMessage) (tool.Tool
 			if t, ok := parse(raw); ok && !seen[t.Name] {
 				seen[t.Name] = true
 				t.Needs = can
+				if m.asksModel() { // which is there for all
+					t.Needs = strings.Join(slices.DeleteFunc(strings.Fields(can), func(c string) bool { return c == "sampling" }), " ")
+				}
 				out = append(out, t)
 			}
 		}

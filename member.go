@@ -60,7 +60,10 @@ func (m *member) await(ctx context.Context) error {
 	if m.err != nil {
 		return m.err
 	}
-	return m.server.Await(ctx)
+	if err := m.server.Await(ctx); err != nil {
+		return err
+	}
+	return m.capable.learned(ctx)
 }
 
 // status returns the state of the member.
@@ -124,7 +127,9 @@ func (k maker) member(s *config.Server) *member {
 	if m.err != nil {
 		k.log.Warn("server entry is broken", "server", m.name, "error", m.err)
 	}
-	k.recall(s, m)
+	if !s.Care.Sampled { // its tools are those of a client that can do more than that list was for
+		k.recall(s, m)
+	}
 	return m
 }
 
@@ -299,6 +304,7 @@ func (g *Gateway) listed(m *member, tools []json.RawMessage) {
 	defer g.offering.Unlock()
 	m.tools = tools
 	m.capable.forget("")
+	g.learnSampled(m)
 	p := g.pool.Load()
 	if p == nil || p.byName[m.name] != m {
 		return // its pool is being made, or was replaced

@@ -34,6 +34,7 @@ type pool struct {
 	trust      *trust
 	headers    sync.Map // *tool.Tool → []era.ParamHeader
 	primitives *offer.Lists
+	sampler    *sampler // nil: no model answers servers
 	looks
 	pipeline
 	inUse
@@ -56,6 +57,9 @@ func newPool(g *Gateway, cfg *config.Config, old *pool) (*pool, error) {
 		return nil, err
 	}
 	p := &pool{cfg: cfg, byName: map[string]*member{}, policy: rules, trust: newTrust(cfg, g.log), inUse: newInUse()}
+	if p.sampler, err = newSampler(cfg); err != nil {
+		return nil, err
+	}
 	p.primitives = listsOf(p, catalog.FlatName)
 	if err := (maker{g, p}).fill(old); err != nil {
 		return nil, errors.Join(err, closeAll(p.without(old)))

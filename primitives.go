@@ -159,7 +159,7 @@ func (s *Session) setLevel(ctx context.Context, sees *scoped, r relay.Request) (
 	result, err := s.client.SetLevel(ctx, nil, level, nil)
 	for _, m := range sees.members {
 		if m.server != nil {
-			s.client.Level(ctx, hop{m: m})
+			s.client.Level(ctx, m.way())
 		}
 	}
 	return result, err

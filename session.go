@@ -189,7 +189,7 @@ func (s *Session) route(ctx context.Context, v view, as Viewer, r relay.Request)
 
 // pass carries a request to a server.
 func (s *Session) pass(ctx context.Context, m *member, r relay.Request) (tool.Bytes, error) {
-	to := hop{m: m}
+	to := m.way()
 	if s.o.Modern {
 		return s.client.Do(ctx, to, r)
 	}

@@ -121,7 +121,7 @@ func (t *tasks) of(owner, id, server string) (string, *jsonrpc.Error) {
 func (s *Session) listTasks(ctx context.Context, sees *scoped) (tool.Bytes, error) {
 	return relay.ListTasks(ctx, s.client, func(name string) relay.Server {
 		if m := sees.byName[name]; m != nil && sees.mayReach(m) == nil {
-			return hop{m: m}
+			return m.way()
 		}
 		return nil
 	}, "")
@@ -158,7 +158,7 @@ func (s *Session) WatchTasks(ids []string, tell func(method string, params []byt
 		ctx, cancel := context.WithCancel(ctx)
 		var wg sync.WaitGroup
 		for m, mine := range at {
-			wg.Go(func() { relay.WatchTasks(ctx, s.client, hop{m: m}, mine, hidden) })
+			wg.Go(func() { relay.WatchTasks(ctx, s.client, m.way(), mine, hidden) })
 		}
 		return func() {
 			cancel()

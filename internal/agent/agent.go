@@ -75,10 +75,8 @@ func (r Runner) Run(ctx context.Context, subtask string, tools []model.Tool, cal
 			return w.out, err
 		}
 		w.out.Rounds++
-		if _, after, ok := strings.Cut(reply.Text, "</think>"); ok {
-			reply.Text = after
-		}
-		if text := strings.TrimSpace(reply.Text); text != "" && (final || len(reply.Calls) == 0) {
+		reply.Text = model.Spoken(reply.Text)
+		if text := reply.Text; text != "" && (final || len(reply.Calls) == 0) {
 			w.out.Text = text
 			return w.out, nil
 		}

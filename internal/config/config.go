@@ -114,6 +114,8 @@ type Config struct {
 	Auth         Auth   `json:",omitzero"`
 	Lazy         Lazy   `json:",omitzero"` // whether the list of tools is short
 
+	Sampling *Sampling `json:",omitempty"` // nil answers nothing
+
 	// Named are all places that name tools of servers that are there.
 	Named []named.Name `json:"-"`
 

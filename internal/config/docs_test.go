@@ -69,6 +69,7 @@ func TestManualKeys(t *testing.T) {
 		"Secrets":       "version: 1\nsecrets: {file: x, " + unknown + "}\n",
 		"Redaction":     "version: 1\npolicy: {redact: {" + unknown + "}}\n",
 		"Lazy":          "version: 1\nlazy: {mode: on, " + unknown + "}\n",
+		"Sampling":      "version: 1\nsampling: {model: {base_url: \"https://a.example\", name: x}, servers: [], " + unknown + "}\n",
 		"Store":         "version: 1\nstore: {" + unknown + "}\n",
 		"Skills":        "version: 1\nskills: {" + unknown + "}\n",
 		"Definitions":   "version: 1\npolicy: {definitions: {" + unknown + "}}\n",

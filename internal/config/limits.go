@@ -21,7 +21,7 @@ type Care struct {
 	Agent          *Agent   // the server is another agent
 	Sampled        bool     // it may ask the model of the section sampling
 	Browser        *Browser // the server is that of Playwright; nil is any other one
-	Untrusted      string   // fence or mark: how its text that strangers wrote is told; "" is fence for a server of ours, else mark
+	Untrusted      string   // fence or mark: how its text that strangers wrote is told; "" is fence for a bundled server, else mark
 }
 
 // Limits bound what a child may use. 0 is no limit.

@@ -62,8 +62,9 @@ type loader struct {
 	entries  []*entry
 	names    map[string]*source.Node // the first entry of each name
 	warnings []source.Mistake
-	patterns []located // for checks when all servers are known
-	timeouts []limited // for checks when the gateway's limits are known
+	patterns []located      // for checks when all servers are known
+	timeouts []limited      // for checks when the gateway's limits are known
+	asking   []*source.Node // the servers that may ask a model
 }
 
 type located struct {
@@ -176,6 +177,7 @@ func (l *loader) add(entries ...*entry) {
 func (l *loader) finish() (*Config, error) {
 	l.checkTimeouts()
 	l.checkPatterns()
+	l.markSampled()
 	skills := l.readSkills()
 	if len(l.entries) > maxServers {
 		l.fail(l.entries[maxServers].key, fmt.Sprintf("is one of more than %d servers", maxServers), "")

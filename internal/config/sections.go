@@ -47,8 +47,9 @@ func (s sections) read() {
 		g.skills(o)
 		g.auth(o)
 		s.lazy(o)
+		s.sampling(o)
 	} else {
-		for _, key := range []string{"fail_silently", "strict", "gateway", "store", "secrets", "policy", "skills", "auth", "lazy"} {
+		for _, key := range []string{"fail_silently", "strict", "gateway", "store", "secrets", "policy", "skills", "auth", "lazy", "sampling"} {
 			if o.key(key) != nil {
 				o.fail(o.at(key), key+" is allowed in the main file alone", "move it to "+s.cfg.Path)
 			}

@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 )
 
 // A Role says whose words a message is.
@@ -68,4 +69,16 @@ func textOf(parts []Part) string {
 		s += p.Text
 	}
 	return s
+}
+
+// Spoken returns what follows the thinking that some servers leave in an answer.
+func Spoken(s string) string {
+	const end = "</think>"
+	if i := strings.Index(s, end); i >= 0 {
+		if rest := strings.TrimSpace(s[i+len(end):]); rest != "" {
+			return rest
+		}
+		s = s[:i]
+	}
+	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(s), "<think>"))
 }

@@ -186,23 +186,11 @@ func (s *server) think(ctx context.Context, req *mcp.CallToolRequest, question s
 		a.Text = a.Reasoning
 		out.Notes = append(out.Notes, "the model gave no answer apart from what it thought, which this is")
 	}
-	out.Answer = answerOf(a.Text)
+	out.Answer = model.Spoken(a.Text)
 	if a.Cut {
 		out.Notes = append(out.Notes, "it was cut at the bound of the model: ask for less at once")
 	}
 	return out, nil
-}
-
-// answerOf returns what follows the thinking that some servers leave in the answer.
-func answerOf(s string) string {
-	const end = "</think>"
-	if i := strings.Index(s, end); i >= 0 {
-		if rest := strings.TrimSpace(s[i+len(end):]); rest != "" {
-			return rest
-		}
-		s = s[:i]
-	}
-	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(s), "<think>"))
 }
 
 func (o *output) markdown() string {

@@ -1,0 +1,385 @@
+package tenon
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tenon-mcp/tenon/internal/call"
+	"github.com/tenon-mcp/tenon/internal/config"
+	"github.com/tenon-mcp/tenon/internal/era"
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/internal/model"
+	"github.com/tenon-mcp/tenon/internal/relay"
+	"github.com/tenon-mcp/tenon/internal/sampling"
+	"github.com/tenon-mcp/tenon/internal/upstream"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// createMessage is what a server asks a model with.
+const createMessage = "sampling/createMessage"
+
+// A sampler is the model that answers servers whose clients cannot.
+type sampler struct {
+	*sampling.Sampler
+	perCall int
+}
+
+// newSampler returns the sampler of a configuration, or nil where there is none.
+func newSampler(cfg *config.Config) (*sampler, error) {
+	c := cfg.Sampling
+	if c == nil {
+		return nil, nil
+	}
+	client, err := modelOf(cfg, "sampling", &c.Model)
+	if err != nil {
+		return nil, fmt.Errorf("sampling: %w", err)
+	}
+	return &sampler{
+		Sampler: sampling.New(sampling.Options{Ask: client.Ask, MaxTokens: c.Model.MaxTokens, PerMinute: c.PerMinute, Sound: client.Kind != model.Anthropic}),
+		perCall: c.PerCall,
+	}, nil
+}
+
+// way returns the way to a member for what is no call of a tool: a server that may ask a
+// model is told so by whoever meets it first.
+func (m *member) way() relay.Server {
+	if m.asksModel() {
+		return &sampledHop{hop: hop{m: m}}
+	}
+	return hop{m: m}
+}
+
+// asksModel reports whether the configuration lets the server ask its model.
+func (m *member) asksModel() bool { return m.entry != nil && m.entry.Care.Sampled }
+
+// A sampledHop is the way to a server that may ask a model. A client that can answer is
+// asked; where it cannot, the model of the pool is, within a call. It is for one call.
+type sampledHop struct {
+	hop
+	v       view
+	call    *call.Request // nil: what is asked meanwhile is refused
+	instead bool          // the client is one that was made up for this call
+	asked   atomic.Int32
+}
+
+// sampled returns the way of a call to a server that may ask a model, and as which client
+// to go it: who cannot be asked anything has no connection of their own, and gets one.
+func (v view) sampled(h hop, r *call.Request, client *relay.Client) (*sampledHop, *relay.Client) {
+	way := &sampledHop{hop: h, v: v, call: r}
+	if client == nil || client.Plain() {
+		way.instead = true
+		client = v.relay.Client(relay.Options{
+			Modern: true, Caller: ownerOf(r.Caller), Capabilities: json.RawMessage(`{"sampling":{}}`),
+			ClientInfo: json.RawMessage(`{"name":"tenon","version":"` + version() + `"}`),
+		})
+	}
+	return way, client
+}
+
+// canSample returns capabilities with that of sampling, and whether they had it.
+func canSample(capabilities []byte) (with []byte, had bool) {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(capabilities, &all) != nil || all == nil {
+		all = map[string]json.RawMessage{}
+	}
+	if _, had = all["sampling"]; had {
+		return capabilities, true
+	}
+	all["sampling"] = json.RawMessage("{}")
+	with, err := json.Marshal(all)
+	if err != nil {
+		return capabilities, false
+	}
+	return with, false
+}
+
+// Open implements relay.Server.
+func (h *sampledHop) Open(ctx context.Context, g relay.Greeting) (relay.Link, error) {
+	with, had := canSample(g.Capabilities)
+	a := &answerer{Handler: g.Handler, client: had && !h.instead}
+	g.Capabilities, g.Handler = with, a
+	l, err := h.hop.Open(ctx, g)
+	if up, ok := l.(*upstream.Link); ok && err == nil {
+		return sampledLink{up, a}, nil
+	}
+	return nil, err
+}
+
+// A sampledLink is a link whose server may ask a model.
+type sampledLink struct {
+	*upstream.Link
+	a *answerer
+}
+
+// An answerer takes what a server sends by itself, and answers what it asks a model.
+type answerer struct {
+	relay.Handler
+	client bool // the client can
+
+	mu    sync.Mutex
+	calls []*sampledHop // that run on the link, the newest last; all of one client
+}
+
+// Asked implements relay.Handler.
+func (a *answerer) Asked(ctx context.Context, method string, params tool.Bytes) (tool.Bytes, *jsonrpc.Error) {
+	if method != createMessage || a.client {
+		return a.Handler.Asked(ctx, method, params)
+	}
+	a.mu.Lock()
+	var h *sampledHop
+	if n := len(a.calls); n > 0 {
+		h = a.calls[n-1]
+	}
+	a.mu.Unlock()
+	if h == nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "a model is asked within calls of tools alone")
+	}
+	return h.sample(ctx, params.Join())
+}
+
+func (a *answerer) begin(h *sampledHop) (end func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.calls = append(a.calls, h)
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for i, other := range a.calls {
+			if other == h {
+				a.calls = append(a.calls[:i:i], a.calls[i+1:]...)
+				return
+			}
+		}
+	}
+}
+
+// sample answers one question of the server for the call.
+func (h *sampledHop) sample(ctx context.Context, params []byte) (tool.Bytes, *jsonrpc.Error) {
+	if h.call == nil || h.v.pool == nil || h.v.sampler == nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "a model is asked within calls of tools alone")
+	}
+	s := h.v.sampler
+	if n := h.asked.Add(1); int(n) > s.perCall {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "a call may ask a model %d times", s.perCall)
+	}
+	if broke := h.call.Broke(); broke != nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "%s", broke.Text)
+	}
+	result, used, err := s.Answer(ctx, h.v.hidden(params))
+	h.call.Spend(used)
+	if err != nil {
+		h.v.log.Info("a server's question to a model has no answer", "server", h.m.name, "call", h.call.ID, "error", err)
+		return nil, asError(err)
+	}
+	return tool.OneOf(result), nil
+}
+
+// asError returns an error as a server gets it.
+func asError(err error) *jsonrpc.Error {
+	if e, ok := err.(*jsonrpc.Error); ok {
+		return e
+	}
+	return jsonrpc.Errorf(jsonrpc.CodeInternal, "%v", err)
+}
+
+// maxSampleRounds is how often a modern server may want an answer of the model, one after
+// the other, in one call.
+const maxSampleRounds = 10
+
+// Send implements relay.Server.
+func (h *sampledHop) Send(ctx context.Context, s *relay.Sending) (tool.Bytes, error) {
+	out := *s
+	if l, ok := s.Link.(sampledLink); ok {
+		out.Link = l.Link
+		if h.call != nil {
+			defer l.a.begin(h)()
+		}
+		if s.Stream != nil && !l.a.client { // what comes with the answer belongs to this call for sure
+			a := &answerer{Handler: s.Stream}
+			defer a.begin(h)()
+			out.Stream = a
+		}
+		return h.hop.Send(ctx, &out)
+	}
+	if s.Meta == nil || h.call == nil { // nobody's
+		return h.hop.Send(ctx, &out)
+	}
+	had := h.declare(&out)
+	if had && !h.instead {
+		return h.hop.Send(ctx, &out)
+	}
+	return h.rounds(ctx, &out)
+}
+
+// declare says to a modern server that sampling can be done, and reports whether the
+// client says so itself.
+func (h *sampledHop) declare(s *relay.Sending) (had bool) {
+	said := textlessMember(s.Params, "_meta", era.MetaCapabilities)
+	var fields []jsonrpc.Field
+	for _, f := range s.Meta {
+		if f.Key == era.MetaCapabilities {
+			said = f.Value
+			continue
+		}
+		fields = append(fields, f)
+	}
+	if h.instead { // params of another client, or of none
+		said = nil
+		fields = append(fields[:0:0], era.ClientMeta("tenon", version())[:2]...)
+	}
+	with, had := canSample(said)
+	s.Meta = append(fields, jsonrpc.Field{Key: era.MetaCapabilities, Value: with})
+	return had
+}
+
+// textlessMember returns the member of a member of an object, as it stands there.
+func textlessMember(obj []byte, keys ...string) []byte {
+	b := tool.OneOf(obj)
+	for _, key := range keys {
+		var span [1]jsonrpc.Span
+		if b.Len() == 0 || jsonrpc.Members(b, []string{key}, span[:]) != nil || !span[0].Found() {
+			return nil
+		}
+		b = span[0].In(b)
+	}
+	return b.Join()
+}
+
+// inputs are what a modern server wants to know.
+type inputs struct {
+	Type  string `json:"resultType"`
+	Wants map[string]struct {
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+	} `json:"inputRequests"`
+	State *string `json:"requestState"`
+}
+
+// rounds sends a call to a modern server, and gives it the answers of the model that it
+// wants. What it wants of the client beside goes on to the client; the answers of the
+// model wait in the state meanwhile.
+func (h *sampledHop) rounds(ctx context.Context, s *relay.Sending) (tool.Bytes, error) {
+	if err := restore(s); err != nil {
+		return nil, err
+	}
+	first := s.Params
+	for range maxSampleRounds {
+		result, err := h.hop.Send(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		if textOf(result.Join(), "resultType") != "input_required" {
+			return result, nil
+		}
+		var in inputs
+		if json.Unmarshal(result.Join(), &in) != nil {
+			return result, nil // whoever reads it next says so
+		}
+		answers := map[string]json.RawMessage{}
+		for name, want := range in.Wants {
+			if want.Method != createMessage {
+				continue
+			}
+			said, e := h.sample(ctx, want.Params)
+			if e != nil {
+				return nil, e
+			}
+			answers[name] = said.Join()
+			delete(in.Wants, name)
+		}
+		switch {
+		case len(answers) == 0:
+			return result, nil
+		case len(in.Wants) > 0:
+			return withheld(result, in, answers)
+		}
+		if s.Params, err = answered(first, in.State, answers); err != nil {
+			return nil, err
+		}
+	}
+	return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "server %s wanted answers of a model more than %d times for one call", h.m.name, maxSampleRounds)
+}
+
+// answered returns the params of a call with answers for its server.
+func answered(params []byte, state *string, answers map[string]json.RawMessage) ([]byte, error) {
+	said, err := json.Marshal(answers)
+	if err != nil {
+		return nil, err
+	}
+	fields := []jsonrpc.Field{{Key: "inputResponses", Value: said}}
+	if state != nil {
+		fields = append(fields, jsonrpc.Field{Key: "requestState", Value: jsonrpc.Quote(nil, *state)})
+	}
+	return jsonrpc.Edit(params, fields...)
+}
+
+// keptPrefix begins a state that holds answers of the model.
+const keptPrefix = "tenon-sampled:"
+
+// kept are answers of the model while the client is asked for the rest. The relay signs
+// the state that holds them.
+type kept struct {
+	State   *string                    `json:"s"`
+	Answers map[string]json.RawMessage `json:"a"`
+}
+
+// withheld returns what the client is asked for, with the answers of the model in the
+// state.
+func withheld(result tool.Bytes, in inputs, answers map[string]json.RawMessage) (tool.Bytes, error) {
+	state, err := json.Marshal(kept{in.State, answers})
+	if err != nil {
+		return nil, err
+	}
+	wants, err := json.Marshal(in.Wants)
+	if err != nil {
+		return nil, err
+	}
+	edited, err := jsonrpc.Edit(result.Join(),
+		jsonrpc.Field{Key: "inputRequests", Value: wants},
+		jsonrpc.Field{Key: "requestState", Value: jsonrpc.Quote(nil, keptPrefix+base64.RawURLEncoding.EncodeToString(state))})
+	return tool.OneOf(edited), err
+}
+
+// restore puts answers of the model that wait in the state beside those of the client.
+func restore(s *relay.Sending) error {
+	coded, ok := strings.CutPrefix(textOf(s.Params, "requestState"), keptPrefix)
+	if !ok {
+		return nil
+	}
+	var k kept
+	b, err := base64.RawURLEncoding.DecodeString(coded)
+	if err != nil || json.Unmarshal(b, &k) != nil {
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "requestState is refused")
+	}
+	var said map[string]json.RawMessage
+	if raw := textlessMember(s.Params, "inputResponses"); raw != nil && json.Unmarshal(raw, &said) != nil {
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "inputResponses is no object")
+	}
+	for name, a := range said {
+		if _, ours := k.Answers[name]; !ours {
+			k.Answers[name] = a
+		}
+	}
+	if s.Params, err = answered(s.Params, k.State, k.Answers); err != nil {
+		return err
+	}
+	if k.State == nil { // the server gave none
+		s.Params, err = without(s.Params, "requestState")
+	}
+	return err
+}
+
+// without returns an object without a member.
+func without(obj []byte, key string) ([]byte, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(obj, &all); err != nil {
+		return nil, err
+	}
+	delete(all, key)
+	return json.Marshal(all)
+}
