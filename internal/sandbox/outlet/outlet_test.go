@@ -153,7 +153,11 @@ func TestReached(t *testing.T) {
 		}
 	}
 	for _, at := range []string{plain.URL, secure.URL} {
-		resp, err := c.Post(at+"/echo", "text/plain", strings.NewReader(strings.Repeat("x", 1<<20))) //nolint:noctx // of a test's own server
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at+"/echo", strings.NewReader(strings.Repeat("x", 1<<20)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := c.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}

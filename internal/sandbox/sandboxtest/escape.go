@@ -245,7 +245,7 @@ func attempts(t *testing.T, x, y sandbox.Sandbox, o Options) {
 	if _, err := x.Put(t.Context(), "escape.py", strings.NewReader(escapes), 1<<20); err != nil {
 		t.Fatal(err)
 	}
-	ran, err := x.Command(t.Context(), sandbox.Command{Line: "python3 escape.py " + shell(h.arguments(t)), Timeout: time.Minute})
+	ran, err := x.Command(t.Context(), sandbox.Command{Line: "exec python3 escape.py " + shell(h.arguments(t)), Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -217,10 +217,11 @@ func reaped(t *testing.T, x sandbox.Sandbox) {
 func tooLarge(t *testing.T, x sandbox.Sandbox) {
 	o := Py(t, x, "class Image:\n    def _repr_png_(self): return b'x' * 3_000_000\nclass Page:\n    def _repr_html_(self): return 'x' * 30_000\nclass Dot:\n    def _repr_png_(self): return b'x'\n"+
 		"display(Image(), Page(), *[Dot()] * 5)\nfor i in range(60): display(i)\n'last'")
-	said := ""
+	var all []string
 	for _, r := range o.Results {
-		said += strings.Join(r.Left, "\n") + "\n"
+		all = append(all, r.Left...)
 	}
+	said := strings.Join(all, "\n")
 	for _, want := range []string{"image of 2.9 MiB", "HTML of 30000 characters", "at most 4"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is not said in %q", want, said)
