@@ -9,7 +9,7 @@ var refused = []string{
 	"keyctl", "add_key", "request_key", "bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register",
 	"io_setup", "io_submit", "name_to_handle_at", "open_by_handle_at", "fanotify_init", "fanotify_mark",
 	"init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff", "acct", "quotactl", "quotactl_fd",
-	"settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname", "setdomainname", "vhangup", "personality", "mknod", "mknodat",
+	"settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname", "setdomainname", "vhangup", "personality",
 }
 
 // newNamespaces are the flags of clone that make one, each a bit.

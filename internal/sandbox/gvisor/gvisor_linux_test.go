@@ -52,6 +52,7 @@ func newBackend(t testing.TB, o gvisor.Options) *gvisor.Backend {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	sandboxtest.Conformance(t, func(t testing.TB) sandbox.Backend { return newBackend(t, gvisor.Options{}) })
 }
 
@@ -60,6 +61,7 @@ func TestConformance(t *testing.T) {
 var emulated = []string{"setuid_program"}
 
 func TestEscape(t *testing.T) {
+	t.Parallel()
 	sandboxtest.Escape(t, func(t testing.TB) sandbox.Backend { return newBackend(t, gvisor.Options{}) },
 		sandboxtest.Options{Fixed: true, Emulated: emulated, Files: 3000})
 }
@@ -80,6 +82,7 @@ func TestControl(t *testing.T) { sandboxtest.Control(t, "/usr/bin/python3") }
 // TestRights looks from inside at what code may do, and at what an old runsc does with
 // the programs of this machine.
 func TestRights(t *testing.T) {
+	t.Parallel()
 	b := newBackend(t, gvisor.Options{})
 	x := sandboxtest.Create(t, b, sandbox.Spec{})
 	o := sandboxtest.Py(t, x, `import ctypes, os
