@@ -190,6 +190,7 @@ func difference(old, p *pool) Reloaded {
 		{"gateway.allowed_hosts", slices.Equal(a.AllowedHosts, b.AllowedHosts)},
 		{"gateway.tls", a.TLS == b.TLS},
 		{"gateway.max_body", a.MaxBodyBytes == b.MaxBodyBytes},
+		{"gateway.max_connections", a.Connections == b.Connections},
 		{"gateway.max_message", a.MaxMessageBytes == b.MaxMessageBytes},
 		{"gateway.memory_limit", a.MemoryLimit == b.MemoryLimit},
 		{"gateway.gc_percent", a.GCPercent == b.GCPercent},

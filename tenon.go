@@ -272,6 +272,8 @@ type Settings struct {
 	AllowedHosts []string
 	Cert, Key    string // files of a certificate for TLS; empty is none
 	MaxBodyBytes int64  // of one request
+	// MaxConnections and MaxPerAddress bound the connections of the listener; 0 is no bound.
+	MaxConnections, MaxPerAddress int
 	// ListenAt and TLSAt are the places of the address and of the certificate in the
 	// configuration, without a text.
 	ListenAt, TLSAt Problem
@@ -286,6 +288,7 @@ func (g *Gateway) Settings() Settings {
 	s := g.pool.Load().cfg.Gateway
 	return Settings{
 		Listen: s.Listen, AllowedHosts: s.AllowedHosts, Cert: s.TLS.Cert, Key: s.TLS.Key, MaxBodyBytes: s.MaxBodyBytes,
+		MaxConnections: s.Connections.Max, MaxPerAddress: s.Connections.PerAddress,
 		ListenAt: s.ListenAt, TLSAt: s.TLSAt, MemoryLimit: s.MemoryLimit, GCPercent: s.GCPercent,
 	}
 }

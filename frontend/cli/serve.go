@@ -99,6 +99,7 @@ func runServe(ctx context.Context, a *app, listen string, stdio, listening bool)
 		s.listen, err = listenFor(ctx, gw.Access(), web.Options{
 			Addr: cmp.Or(listen, settings.Listen), Handler: fronts, AllowedHosts: settings.AllowedHosts,
 			Cert: settings.Cert, Key: settings.Key, MaxBodyBytes: settings.MaxBodyBytes, Logger: log,
+			MaxConnections: settings.MaxConnections, MaxPerAddress: settings.MaxPerAddress,
 			Unready: func() string {
 				if gw.Record().Refuses() {
 					return "calls are refused, for the record cannot be written"

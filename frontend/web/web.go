@@ -6,8 +6,9 @@
 //   - It checks Host and Origin of every request, so that a page in a browser
 //     cannot reach it under a foreign name (DNS rebinding) or from a foreign
 //     site. What is refused gets 403 and a JSON body that says why.
-//   - Headers, bodies and idle connections are bounded in size and time. There
-//     is no bound on an answer, which may be an event stream.
+//   - Headers, bodies and idle connections are bounded in size and time, and
+//     connections in number: one too many gets 503. There is no bound on an
+//     answer, which may be an event stream.
 //   - It answers /healthz and /readyz itself: it serves only once there is
 //     something to serve, so both are 200 until it stops, and /readyz 503 while
 //     Options.Unready says why nothing can be done.
@@ -73,6 +74,9 @@ type Options struct {
 	// MaxBodyBytes bounds the body of a request; 0 is DefaultMaxBodyBytes. Who
 	// reads further gets an *http.MaxBytesError.
 	MaxBodyBytes int64
+	// MaxConnections bounds the connections that are open at once, and MaxPerAddress those
+	// from one address that is not of this machine; 0 is no bound.
+	MaxConnections, MaxPerAddress int
 	// Grace bounds how long a stop waits for answers in progress; 0 is DefaultGrace.
 	Grace  time.Duration
 	Logger *slog.Logger // nil discards
@@ -161,7 +165,13 @@ func (s *Server) Run(ctx context.Context) error {
 	var serving sync.WaitGroup
 	defer serving.Wait()
 	failed := make(chan error, 1)
-	serving.Go(func() { failed <- front.Serve(s.ln) })
+	ln := newBound(s.ln, s.o.MaxConnections, s.o.MaxPerAddress, s.log)
+	secure := s.tls.Clone() // a server writes into its own
+	serving.Go(func() { ln.refused.refuse(secure, s.log) })
+	serving.Go(func() {
+		failed <- front.Serve(ln)
+		_ = ln.Close() // those that are refused need no answer any more
+	})
 	select {
 	case err := <-failed:
 		_ = front.Close() // nothing is left to wait for

@@ -131,6 +131,12 @@ type Config struct {
 	Secrets []tool.Secret
 }
 
+// Connections bound those that are open at once at the listener; 0 is no bound.
+type Connections struct {
+	Max        int
+	PerAddress int // from one address that is not of this machine
+}
+
 // Gateway is the section `gateway:`, what concerns the whole process.
 type Gateway struct {
 	Listen          string        // host:port
@@ -138,6 +144,7 @@ type Gateway struct {
 	TLS             TLS           `json:",omitzero"` // of the listener
 	ListenAt, TLSAt Problem       `json:"-"`         // the places of both
 	MaxBodyBytes    int64         // of one HTTP request
+	Connections     Connections   // of the listener
 	MaxMessageBytes int64         // of one message from a server
 	CallTimeout     time.Duration // of a call where neither tool, server nor caller says one
 	MaxCallTimeout  time.Duration // of any call, whatever its caller asks for
@@ -215,6 +222,7 @@ func defaults() (Config, Server) {
 		Gateway: Gateway{
 			Listen:          "127.0.0.1:8400",
 			MaxBodyBytes:    64 << 20,
+			Connections:     Connections{Max: 10_000, PerAddress: 1000},
 			MaxMessageBytes: 64 << 20,
 			CallTimeout:     900 * time.Second,
 			MaxCallTimeout:  time.Hour,

@@ -138,6 +138,8 @@ func (s sections) gateway(o *object) {
 	guards{s}.tls(in)
 	const least, most = 1 << 10, 1 << 40
 	in.size("max_body", least, most, &g.MaxBodyBytes)
+	in.integer("max_connections", 0, 1_000_000, &g.Connections.Max)
+	in.integer("max_connections_per_address", 0, 1_000_000, &g.Connections.PerAddress)
 	in.size("max_message", least, most, &g.MaxMessageBytes)
 	in.duration("call_timeout", time.Millisecond, maxTimeout, &g.CallTimeout)
 	in.duration("max_call_timeout", time.Millisecond, maxTimeout, &g.MaxCallTimeout)

@@ -33,19 +33,21 @@ type held struct {
 	ctx            context.Context
 	end            context.CancelFunc
 
-	// Of a legacy server: the link that nobody else uses while the task runs, and what its
-	// result is got with.
-	lease     *lease
+	mu     sync.Mutex
+	task   era.Task        // as its server knows it
+	atOnce *outcome        // of a call that its modern server did not make a task of
+	asked  map[string]bool // of a modern server: the inputs that the client was asked for
+	ofLegacy
+}
+
+// An ofLegacy is what a task of a legacy server has besides.
+type ofLegacy struct {
+	lease     *lease // the link that nobody else uses while the task runs; nil is the way that all share
 	can       func(method string) bool
 	questions questions
 	changed   chan struct{} // has a token when the server has told of a change
-
-	mu       sync.Mutex
-	task     era.Task        // as its server knows it
-	atOnce   *outcome        // of a call that its modern server did not make a task of
-	asked    map[string]bool // of a modern server: the inputs that the client was asked for
-	fetching chan struct{}   // of a legacy server: closed when fetched is set
-	fetched  outcome
+	fetching  chan struct{} // closed when fetched, the result, is set
+	fetched   outcome
 }
 
 // allHeld are the tasks that clients have handles of.
@@ -63,8 +65,8 @@ func hold(c *Client, server string, modern bool) (*held, error) {
 		return nil, fmt.Errorf("%d tasks of clients of the other era are known at once, and %w: wait for some to expire", maxHeld, err)
 	}
 	h := &held{
-		r: c.r, name: rand.Text(), server: server, caller: c.o.Caller, modern: modern, can: c.may,
-		questions: newQuestions(), changed: make(chan struct{}, 1), asked: map[string]bool{},
+		r: c.r, name: rand.Text(), server: server, caller: c.o.Caller, modern: modern, asked: map[string]bool{},
+		ofLegacy: ofLegacy{can: c.may, questions: newQuestions(), changed: make(chan struct{}, 1)},
 	}
 	if modern {
 		h.owner = c
