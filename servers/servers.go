@@ -99,10 +99,10 @@ func All() []Server {
 			Name: "docker", Port: 8011, Meta: docker.Meta(),
 			Summary: "A look at containers, their logs, images and events, and restarts of them where allowed.",
 		}, docker.NewIn), docker.Probe),
-		declared(bundleIn(Server{
+		probed(declared(bundleIn(Server{
 			Name: "python", Port: 8017, Meta: python.Meta(),
 			Summary: "Python and shell commands in sandboxes that are apart from this machine, on Linux.",
-		}, python.NewIn), python.MetaFor),
+		}, python.NewIn), python.MetaFor), python.Probe),
 		probed(bundleIn(Server{
 			Name: "prometheus", Port: 8013, Meta: prometheus.Meta(),
 			Summary: "Questions to a Prometheus: values, developments, alerts, rules, targets and names.",

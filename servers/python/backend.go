@@ -19,6 +19,7 @@ func ways() []way {
 	return []way{
 		{"local", newLocal},
 		{"docker", newDocker},
+		{"e2b", newE2B},
 	}
 }
 

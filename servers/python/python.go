@@ -40,7 +40,7 @@ import (
 
 // Options are the settings of the server. The zero value is useful on Linux.
 type Options struct {
-	Backend      string   `json:"backend,omitempty" jsonschema:"what keeps sandboxes apart: local, by namespaces or Landlock of Linux, which is the default, or docker, by containers of an engine"`
+	Backend      string   `json:"backend,omitempty" jsonschema:"what keeps sandboxes apart: local, by namespaces or Landlock of Linux, which is the default; docker, by containers of an engine; or e2b, by virtual machines of E2B"`
 	Python       string   `json:"python,omitempty" path:"yes" jsonschema:"interpreter; default: the first python3 in the PATH that works in a sandbox"`
 	UploadRoots  []string `json:"upload_roots,omitempty" path:"yes" jsonschema:"folders of this machine whose files may be copied into sandboxes; default: none"`
 	DownloadDir  string   `json:"download_dir,omitempty" path:"yes" jsonschema:"folder of this machine that files of sandboxes are saved below, in tmpfiles; default: $LOGS_DIR, else none"`
@@ -58,6 +58,7 @@ type Options struct {
 	Proxy        string   `json:"proxy,omitempty" jsonschema:"proxy for fetching files; none is for none; default: that of the environment"`
 	CAFile       string   `json:"ca_file,omitempty" path:"yes" jsonschema:"file of PEM certificates to trust besides the system's"`
 	DockerOptions
+	E2BOptions
 }
 
 const (
@@ -75,6 +76,8 @@ type server struct {
 	pages   *egress.Client
 	outlet  *outlet.Outlet // nil without a network
 	most    int            // characters of an answer
+
+	internet bool // code reaches all of it, by a network that is not ours
 
 	uploads   []string
 	downloads string
@@ -141,6 +144,7 @@ func build(o Options, getenv func(string) string, launcher []string) (*server, e
 		pages:   pages,
 		uploads: o.UploadRoots, downloads: o.DownloadDir,
 		idle: time.Duration(o.TimeoutSec) * time.Second, run: time.Duration(o.RunSec) * time.Second, most: maxChars,
+		internet: o.Backend == "e2b" && o.E2BInternet,
 	}
 	if getenv(tool.KeepsResults) != "" {
 		s.most = maxWhole
@@ -185,7 +189,7 @@ func Meta() map[string]tool.Meta { return MetaFor(Options{}) }
 func MetaFor(o Options) map[string]tool.Meta {
 	m := map[string]tool.Meta{}
 	code, labels := tool.RiskMedium, []tool.Label{tool.LabelUntrusted}
-	if len(o.Network) > 0 {
+	if len(o.Network) > 0 || o.E2BInternet {
 		code, labels = tool.RiskHigh, append(labels, tool.LabelEgress)
 	}
 	for _, e := range []struct {

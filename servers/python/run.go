@@ -21,7 +21,7 @@ type createInput struct {
 
 type createOutput struct {
 	SandboxID string   `json:"sandbox_id" jsonschema:"name of the sandbox for the other tools"`
-	Level     string   `json:"level" jsonschema:"how it is kept apart: namespaces or landlock"`
+	Level     string   `json:"level" jsonschema:"how it is kept apart: namespaces, landlock, container or kernel"`
 	Python    string   `json:"python" jsonschema:"version of the interpreter"`
 	Timeout   int      `json:"timeout_sec" jsonschema:"seconds without use after which it ends"`
 	MemoryMB  int64    `json:"memory_mb" jsonschema:"memory that it may use"`
@@ -74,6 +74,9 @@ func (s *server) told(err error) error {
 
 // network says what code reaches, and without a network what is given.
 func (s *server) network(none string) string {
+	if s.internet {
+		return "Code reaches the internet."
+	}
 	if s.outlet == nil {
 		return none
 	}
@@ -119,7 +122,7 @@ func (s *server) addCommand(srv *mcp.Server) {
 		if out.TimedOut {
 			t.add("It took longer than %d s and was killed. Let it run in the background, with its output in a file, or do less at once.", int(s.run/time.Second))
 		}
-		if s.outlet == nil && fetches(in.Command) && out.ExitCode != 0 {
+		if s.outlet == nil && !s.internet && fetches(in.Command) && out.ExitCode != 0 {
 			t.add("There is no network in a sandbox, so nothing can be installed: use what is there, or bring files in with download_file_from_internet_to_sandbox.")
 		}
 		t.note(out.Note)
