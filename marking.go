@@ -21,7 +21,7 @@ func (v view) marking(t *tool.Tool) call.Marking {
 	case m.entry == nil: // a function of the program that Tenon is linked into
 		return call.InMeta
 	}
-	own := m.entry.Bundled != "" || m.delegate != nil
+	own := m.entry.Bundled != ""
 	switch how := m.entry.Care.Untrusted; {
 	case how == "mark", how == "" && !own:
 		return call.InMeta

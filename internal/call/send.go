@@ -33,7 +33,7 @@ func send(o *Options) Handler {
 				}
 			}
 			res := answered(r, raw)
-			if res.Kind == tool.Failed && o.Secrets != nil && res.Raw.Len() > 0 {
+			if res.Kind != "" && o.Secrets != nil && res.Raw.Len() > 0 {
 				res.Raw = tool.OneOf(o.Secrets.Failure(res.Raw.Join()))
 			}
 			return res
@@ -75,11 +75,24 @@ func params(r *Request) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-var resultKeys = []string{"isError", "resultType"}
+var resultKeys = []string{"isError", "resultType", "_meta"}
+
+// failureKey is how a server tells of what kind its failure is. That a rule of its own
+// stands behind is the only thing it can say: it makes the call less than it was.
+var failureKey = []string{"tenon/error_kind"}
+
+func deniedBy(meta tool.Bytes) bool {
+	var span [1]jsonrpc.Span
+	if meta.Len() == 0 || jsonrpc.Members(meta, failureKey, span[:]) != nil || !span[0].Found() {
+		return false
+	}
+	kind, _ := jsonrpc.String(span[0].In(meta).Join())
+	return kind == string(tool.Denied)
+}
 
 // answered reads the result of a server.
 func answered(r *Request, raw tool.Bytes) *tool.Result {
-	var spans [2]jsonrpc.Span
+	var spans [3]jsonrpc.Span
 	res := r.result()
 	if err := jsonrpc.Members(raw, resultKeys, spans[:]); err != nil {
 		return r.fail(tool.Failed, "Server %s answered with something that is no result: %v.", r.Target.Server, err)
@@ -95,6 +108,9 @@ func answered(r *Request, raw tool.Bytes) *tool.Result {
 	res.Raw = raw
 	if string(spans[0].In(raw).Join()) == "true" {
 		res.Kind = tool.Failed
+		if spans[2].Found() && deniedBy(spans[2].In(raw)) {
+			res.Kind = tool.Denied
+		}
 	}
 	return res
 }

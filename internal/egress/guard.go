@@ -89,6 +89,9 @@ func (r *Refusal) Error() string {
 	return s
 }
 
+// Refused says that a rule stands behind the error: see package typed.
+func (r *Refusal) Refused() bool { return true }
+
 // A HostError is the error for what is no host at all.
 type HostError struct{ host, why string }
 

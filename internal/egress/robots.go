@@ -29,6 +29,9 @@ func (e *RobotsError) Error() string {
 	return fmt.Sprintf("refused: %s. %s asks programs to stay away by its robots.txt; use another source", e.why, show(e.host))
 }
 
+// Refused says that a rule stands behind the error: see package typed.
+func (e *RobotsError) Refused() bool { return true }
+
 // robots remembers what sites allow.
 type robots struct {
 	mu sync.Mutex

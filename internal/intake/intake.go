@@ -160,8 +160,9 @@ func (in *Intake) fetch(ctx context.Context, ref string) (File, error) {
 // open reads a file of a root.
 func (in *Intake) open(name string) (File, error) {
 	if len(in.o.Roots) == 0 {
-		return File{}, errors.New("no local file can be read here: the operator must name folders in the option roots (or --roots); a URL or a data URI works without" + sandboxed(name))
+		return File{}, refusal("no local file can be read here: the operator must name folders in the option roots (or --roots); a URL or a data URI works without" + sandboxed(name))
 	}
+	within := false
 	for _, root := range in.o.Roots {
 		rel := filepath.Clean(filepath.FromSlash(name))
 		if filepath.IsAbs(rel) {
@@ -173,6 +174,7 @@ func (in *Intake) open(name string) (File, error) {
 		if !filepath.IsLocal(rel) {
 			continue
 		}
+		within = true
 		f, err := in.read(root, rel)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -183,8 +185,20 @@ func (in *Intake) open(name string) (File, error) {
 	if hint == "" {
 		hint = ". Give a path inside of these folders as it is on this machine; an address of the web begins with https://"
 	}
-	return File{}, fmt.Errorf("there is no file %q in the folders that may be read%s", egress.Plain(name, 200), hint)
+	text := fmt.Sprintf("there is no file %q in the folders that may be read%s", egress.Plain(name, 200), hint)
+	if !within {
+		return File{}, refusal(text)
+	}
+	return File{}, errors.New(text)
 }
+
+// A refusal is the error for a path outside of the folders.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+// Refused says that a rule stands behind the error: see package typed.
+func (r refusal) Refused() bool { return true }
 
 // sandboxed tells of the other machine that a path may be of.
 func sandboxed(name string) string {

@@ -45,8 +45,11 @@ func namesSecret(name string) bool {
 // versions and dates.
 func isRandom(s string) bool {
 	const longest = 4 << 10 // nobody writes a longer one by hand
-	if len(s) > longest {
+	switch {
+	case len(s) > longest:
 		return true
+	case isPath(s): // its folders may have any name
+		return false
 	}
 	if strings.Contains(s, "://") {
 		if u, err := url.Parse(s); err == nil && (u.User != nil || inQuery(u)) {
@@ -65,6 +68,21 @@ func isRandom(s string) bool {
 		}
 	}
 	return p.random()
+}
+
+// isPath reports whether a value is the path of a file: a key may begin with a slash
+// too, and then goes on with anything.
+func isPath(s string) bool {
+	if strings.HasPrefix(s, "./") || strings.HasPrefix(s, "../") || strings.HasPrefix(s, "~/") || len(s) > 2 && s[1:3] == `:\` {
+		return true
+	}
+	first, rest, ok := strings.Cut(strings.TrimPrefix(s, "/"), "/")
+	switch first {
+	case "Applications", "Library", "Users", "Volumes", "app", "bin", "data", "dev", "etc", "home", "lib", "media", "mnt", "nix", "opt", "private", "proc", "root",
+		"run", "sbin", "snap", "srv", "sys", "tmp", "usr", "var", "workspace", "workspaces":
+		return s[0] == '/' && ok && rest != ""
+	}
+	return false
 }
 
 // inQuery reports whether the query of an address, or what stands behind its #, holds

@@ -58,6 +58,9 @@ func (e *BlockedError) Error() string {
 	return fmt.Sprintf("refused: %s is on this server's list of pages that are not read. Use another source", e.Rule)
 }
 
+// Refused says that a rule stands behind the error: see package typed.
+func (e *BlockedError) Refused() bool { return true }
+
 // Check returns a *BlockedError where an address is blocked, or leads to one that is
 // by a reader or an archive that has it in its own address.
 func (p *Policy) Check(address string) error {

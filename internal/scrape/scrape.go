@@ -228,7 +228,8 @@ func (f *FailedError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns what ended the call early, if something did.
+// Unwrap returns what ended the call early, if something did, or the rule that refused
+// a way.
 func (f *FailedError) Unwrap() error { return f.err }
 
 // missed is an error of a way.

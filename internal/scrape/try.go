@@ -24,6 +24,8 @@ type try struct {
 	score  float64
 	misses []string          // names, in the order of the first miss
 	last   map[string]string // the reason by name
+
+	refused error // of the last way that a rule kept from the page
 }
 
 // round tries ways until one is good enough, and returns those that are worth
@@ -47,6 +49,9 @@ func (t *try) round(ctx context.Context, ways []way) (again []way, done bool, er
 			continue
 		}
 		t.missed(w.name, err.Error())
+		if is[*egress.Refusal](err) || is[*egress.RobotsError](err) {
+			t.refused = err
+		}
 		m, ok := errors.AsType[*missed](err)
 		gone = gone || ok && m.gone
 		if ok && m.passing {
@@ -112,7 +117,7 @@ func (t *try) result(ctx context.Context) (*Page, error) {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil, ctx.Err()
 		}
-		f := &FailedError{URL: t.page.URL, err: ctx.Err()}
+		f := &FailedError{URL: t.page.URL, err: cmp.Or(ctx.Err(), t.refused)}
 		for _, name := range t.misses {
 			f.Misses = append(f.Misses, Miss{name, t.last[name]})
 		}

@@ -11,6 +11,9 @@
 // every start to list its tools, and resolving was three quarters of that. Arguments
 // that are null count as left out, with their defaults. And what is wrong with
 // arguments is an answer for the model in one line, without control characters.
+//
+// An error that a rule stands behind (see Refuse) is told from one of bad luck in the
+// _meta of the answer, under FailureKey.
 package typed
 
 import (
@@ -135,6 +138,9 @@ func AddContent[In, Out any](srv *mcp.Server, sp Spec, answer func(context.Conte
 		content, out, err := answer(ctx, req, in)
 		if err != nil {
 			res.SetError(err)
+			if isRefused(err) {
+				res.Meta = mcp.Meta{FailureKey: "denied"}
+			}
 			return res, nil
 		}
 		if brought != "" {
@@ -144,6 +150,41 @@ func AddContent[In, Out any](srv *mcp.Server, sp Spec, answer func(context.Conte
 		return res, nil
 	})
 }
+
+// FailureKey is the member of a result's _meta that tells a gateway what kind of failure
+// it is. With "denied" a rule of the server stands behind it: nothing was done, another
+// way to the same end is not to be looked for, and the call is not repeated.
+const FailureKey = "tenon/error_kind"
+
+// refused is an error that a rule of the server stands behind. Packages that know nothing
+// of this one have it as a method of theirs.
+type refused interface {
+	error
+	Refused() bool
+}
+
+// Refuse returns the error for what a rule of the server does not allow: a path outside
+// of its folders, an address that must not be reached, a bound on calls.
+func Refuse(format string, args ...any) error { return &refusal{fmt.Errorf(format, args...)} }
+
+// Reword returns an error with a text in place of that of err, behind which a rule
+// stands if one stands behind err.
+func Reword(err error, text string) error {
+	if isRefused(err) {
+		return &refusal{errors.New(text)}
+	}
+	return errors.New(text)
+}
+
+func isRefused(err error) bool {
+	r, ok := errors.AsType[refused](err)
+	return ok && r.Refused()
+}
+
+type refusal struct{ error }
+
+func (r *refusal) Refused() bool { return true }
+func (r *refusal) Unwrap() error { return r.error }
 
 // Text returns a text as content.
 func Text(s string) []mcp.Content { return []mcp.Content{&mcp.TextContent{Text: s}} }

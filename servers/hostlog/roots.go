@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/regular"
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 // Bounds of looking for files.
@@ -273,7 +274,7 @@ func (rs roots) named(all []file, source string) ([]file, error) {
 		}
 	}
 	if !inside {
-		return nil, fmt.Errorf("%s is outside of the directories that this server may read (%s). Call list_log_sources for what there is; an operator opens others with the option paths of the server hostlog",
+		return nil, typed.Refuse("%s is outside of the directories that this server may read (%s). Call list_log_sources for what there is; an operator opens others with the option paths of the server hostlog",
 			plain(source, 200), plain(rs.where(), 400))
 	}
 	return nil, fmt.Errorf("there is no log %s. %sCall list_log_sources for what there is", plain(source, 200), near(all, source))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/document"
 	"github.com/tenon-mcp/tenon/internal/egress"
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 // A root is a folder whose files may be read.
@@ -108,7 +109,7 @@ func (s *server) places(path string) ([]place, error) {
 	case inSandbox(path):
 		return nil, errSandbox
 	}
-	return nil, fmt.Errorf("refused: %s lies in none of the folders that are open. %s", show(path), s.openFolders())
+	return nil, typed.Refuse("refused: %s lies in none of the folders that are open. %s", show(path), s.openFolders())
 }
 
 // openFolders says which folders are open.
@@ -121,7 +122,7 @@ func (s *server) openFolders() string {
 }
 
 var (
-	errNoRoots = errors.New("refused: no local file is read, for no folder is open. An operator opens some with the option roots of the server reading (--roots ./docs). " +
+	errNoRoots = typed.Refuse("refused: no local file is read, for no folder is open. An operator opens some with the option roots of the server reading (--roots ./docs). " +
 		"http(s): addresses and data: URIs are read without it")
 	errSandbox = errors.New("refused: that path is one of a code sandbox, which read_file does not reach. Read the file there with run_command or run_python_code, " +
 		"or bring it here with download_file_from_sandbox_to_local and read the path that this gives; for a file of the task, give the path that the task names")
@@ -206,7 +207,7 @@ func located(p place, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s cannot be read: the system does not permit it to this server", show(p.name))
 	case strings.Contains(err.Error(), "escapes"):
-		return fmt.Errorf("refused: %s leads out of the open folder %s by a link or by \"..\"", show(p.name), p.root.given)
+		return typed.Refuse("refused: %s leads out of the open folder %s by a link or by \"..\"", show(p.name), p.root.given)
 	}
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err

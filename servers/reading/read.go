@@ -198,7 +198,7 @@ func (s *server) told(ctx context.Context, err error) error {
 			text = strings.ReplaceAll(text, secret, "[key]")
 		}
 	}
-	return errors.New(egress.Cut(visible(text), 4000))
+	return typed.Reword(err, egress.Cut(visible(text), 4000))
 }
 
 // output converts what was got.

@@ -102,7 +102,7 @@ func (s *server) told(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		text += ". The time for one call is over: try again later, or ask for less"
 	}
-	return errors.New(egress.Cut(s.sieve.hide(clean(text)), 4000))
+	return typed.Reword(err, egress.Cut(s.sieve.hide(clean(text)), 4000))
 }
 
 // clean returns foreign text without what is not seen but may be read, and without the

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 // Bounds on one scan.
@@ -110,7 +112,7 @@ func rootAmong(there []string, dir string) (string, error) {
 	resolved, err := filepath.EvalSymlinks(dir)
 	if err == nil && !allowed(there, resolved) || err != nil && !allowed(there, filepath.Clean(dir)) {
 		// Said before anything about the path: whether it exists is not to be told.
-		return "", fmt.Errorf("%s is outside of the directories that this server may look into: %s. Choose one within them; an operator opens others with the option scan_roots of the server system",
+		return "", typed.Refuse("%s is outside of the directories that this server may look into: %s. Choose one within them; an operator opens others with the option scan_roots of the server system",
 			shown, plain(strings.Join(there, ", "), 400))
 	}
 	if err != nil {

@@ -117,6 +117,9 @@ type Refusal struct{ Text string }
 // Error says why, and what to do.
 func (r *Refusal) Error() string { return r.Text }
 
+// Refused says that a rule stands behind the error: see package typed.
+func (r *Refusal) Refused() bool { return true }
+
 // Bounds on what an operator may set.
 const (
 	maxKeywords = 1000
