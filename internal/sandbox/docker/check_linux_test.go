@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/moby/moby/client"
+
 	"github.com/tenon-mcp/tenon/internal/sandbox"
 	"github.com/tenon-mcp/tenon/internal/sandbox/docker"
 )
@@ -40,7 +42,26 @@ func refused(t *testing.T, b sandbox.Backend, wants ...string) {
 }
 
 func TestImageIsMissing(t *testing.T) {
-	refused(t, newBackend(t, func(o *docker.Options) { o.Image = "tenon.test/none:1" }), "no image tenon.test/none:1", "docker pull tenon.test/none:1", "docker_pull", "docker_image")
+	const other = "tenon.test/other:1"
+	hints := []string{"no image " + other, "docker pull " + other, "docker_pull", "docker_image"}
+	b := newBackend(t, func(o *docker.Options) { o.Image = other })
+	refused(t, b, hints...)
+	_, c := engine(t)
+	if _, err := c.ImageTag(t.Context(), client.ImageTagOptions{Source: image, Target: other}); err != nil {
+		t.Fatal(err)
+	}
+	if status, err := b.Check(t.Context()); err != nil || status.Level != sandbox.LevelContainer {
+		t.Errorf("%+v, %v", status, err)
+	}
+	if _, err := c.ImageRemove(t.Context(), other, client.ImageRemoveOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.Create(t.Context(), sandbox.Spec{})
+	for _, hint := range hints {
+		if err == nil || !strings.Contains(err.Error(), hint) {
+			t.Errorf("%q is not in %v", hint, err)
+		}
+	}
 }
 
 func TestEngineIsMissing(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
@@ -44,13 +45,16 @@ func (b *Backend) launch(ctx context.Context, e *engine, spec sandbox.Spec) (*in
 	if err != nil {
 		return nil, nil, err
 	}
+	create := client.ContainerCreateOptions{Config: containerConfig(b.o.Image, labels), HostConfig: hostConfig(spec, string(profile))}
 	rest := context.WithoutCancel(ctx)
 	ctx, cancel := within(ctx, startLimit)
 	defer cancel()
-	made, err := e.ContainerCreate(ctx, client.ContainerCreateOptions{
-		Config:     containerConfig(b.o.Image, labels),
-		HostConfig: hostConfig(spec, string(profile)),
-	})
+	made, err := e.ContainerCreate(ctx, create)
+	if errdefs.IsNotFound(err) { // the image was there before
+		if err := e.image(ctx, b.o.Image, false); err != nil {
+			return nil, nil, err
+		}
+	}
 	if err != nil {
 		return nil, nil, e.failed(ctx, "make a container", err)
 	}

@@ -81,6 +81,7 @@ type Backend struct {
 
 	checking chan struct{} // held by the one that checks
 	checked  *sandbox.Status
+	at       dockerhost.Host // the engine that was checked
 
 	mu     sync.Mutex
 	engine *engine
@@ -102,28 +103,37 @@ func (b *Backend) Name() string { return "docker" }
 
 // Check makes a sandbox and tries to get out of it.
 func (b *Backend) Check(ctx context.Context) (sandbox.Status, error) {
+	_, status, err := b.ready(ctx)
+	if err != nil {
+		status.Level = sandbox.LevelNone
+	}
+	return status, err
+}
+
+// ready returns the engine, once it was checked.
+func (b *Backend) ready(ctx context.Context) (*engine, sandbox.Status, error) {
 	select {
 	case b.checking <- struct{}{}:
 	case <-ctx.Done():
-		return sandbox.Status{Level: sandbox.LevelNone}, ctx.Err()
+		return nil, sandbox.Status{}, ctx.Err()
 	}
 	defer func() { <-b.checking }()
-	if b.checked != nil {
-		return *b.checked, nil
-	}
-	status, err := b.check(ctx)
-	if err != nil {
-		return sandbox.Status{Level: sandbox.LevelNone}, err
-	}
-	b.checked = &status
-	return status, nil
-}
-
-func (b *Backend) check(ctx context.Context) (sandbox.Status, error) {
 	e, err := b.find(ctx)
 	if err != nil {
-		return sandbox.Status{}, err
+		return nil, sandbox.Status{}, err
 	}
+	if b.checked != nil && b.at == e.host {
+		return e, *b.checked, nil
+	}
+	status, err := b.check(ctx, e)
+	if err != nil {
+		return nil, sandbox.Status{}, err
+	}
+	b.checked, b.at = &status, e.host
+	return e, status, nil
+}
+
+func (b *Backend) check(ctx context.Context, e *engine) (sandbox.Status, error) {
 	notes := []string{"containers of the engine at " + e.host.Address + ", image " + b.o.Image}
 	if err := e.image(ctx, b.o.Image, b.o.Pull); err != nil {
 		return sandbox.Status{}, err
@@ -150,10 +160,7 @@ func (b *Backend) check(ctx context.Context) (sandbox.Status, error) {
 
 // Create makes a sandbox.
 func (b *Backend) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
-	if _, err := b.Check(ctx); err != nil {
-		return nil, err
-	}
-	e, err := b.find(ctx)
+	e, _, err := b.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
