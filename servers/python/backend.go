@@ -18,6 +18,7 @@ type way struct {
 func ways() []way {
 	return []way{
 		{"local", newLocal},
+		{"gvisor", newGvisor},
 		{"docker", newDocker},
 		{"e2b", newE2B},
 	}

@@ -40,7 +40,7 @@ import (
 
 // Options are the settings of the server. The zero value is useful on Linux.
 type Options struct {
-	Backend      string   `json:"backend,omitempty" jsonschema:"what keeps sandboxes apart: local, by namespaces or Landlock of Linux, which is the default; docker, by containers of an engine; or e2b, by virtual machines of E2B"`
+	Backend      string   `json:"backend,omitempty" jsonschema:"what keeps sandboxes apart: local, by namespaces or Landlock of Linux, which is the default; gvisor, by a kernel of their own that runsc runs; docker, by containers of an engine; or e2b, by virtual machines of E2B"`
 	Python       string   `json:"python,omitempty" path:"yes" jsonschema:"interpreter; default: the first python3 in the PATH that works in a sandbox"`
 	UploadRoots  []string `json:"upload_roots,omitempty" path:"yes" jsonschema:"folders of this machine whose files may be copied into sandboxes; default: none"`
 	DownloadDir  string   `json:"download_dir,omitempty" path:"yes" jsonschema:"folder of this machine that files of sandboxes are saved below, in tmpfiles; default: $LOGS_DIR, else none"`
@@ -53,10 +53,11 @@ type Options struct {
 	Network      []string `json:"network,omitempty" jsonschema:"hosts that code in sandboxes reaches, through a proxy of this server: names, *.example.com, addresses or networks, each with a port or for 80 and 443; or public for all public hosts. Names lead to public addresses only. Default: none. Tools that run code are then of high risk"`
 	NetworkMB    int      `json:"network_mb,omitempty" jsonschema:"MiB that code in one sandbox sends and receives in all, 1 to 1048576; default: 1024"`
 	MaxMemoryMB  int      `json:"max_memory_mb,omitempty" jsonschema:"memory of all sandboxes together in MiB, 64 to 1048576; default: 4096"`
-	Dir          string   `json:"dir,omitempty" path:"yes" jsonschema:"folder for the files of sandboxes where there are no namespaces; default: /var/tmp/tenon-sandboxes for root, else one in the cache of the user"`
+	Dir          string   `json:"dir,omitempty" path:"yes" jsonschema:"folder for the files of sandboxes where there are no namespaces, and for what runsc notes; default: /var/tmp/tenon-sandboxes for root, else one in the cache of the user"`
 	Allow        []string `json:"allow,omitempty" jsonschema:"internal hosts that files may be fetched from besides public ones: networks, addresses or names, such as 10.20.0.0/16 or *.corp.example"`
 	Proxy        string   `json:"proxy,omitempty" jsonschema:"proxy for fetching files; none is for none; default: that of the environment"`
 	CAFile       string   `json:"ca_file,omitempty" path:"yes" jsonschema:"file of PEM certificates to trust besides the system's"`
+	GvisorOptions
 	DockerOptions
 	E2BOptions
 }
