@@ -91,7 +91,7 @@ func (x *box) troubleOfCell(ctx context.Context, err error) error {
 	case ok && e.status < 500:
 		return x.trouble(ctx, "run the code", err, "The code was not run. ")
 	}
-	return x.trouble(ctx, "say what came of the code", err, "It has run, in part or in whole, and was interrupted; it was not run again. ")
+	return x.trouble(ctx, "say what came of the code", err, "It may have run, in part or in whole; what was left of it was interrupted, and it was not run again. ")
 }
 
 // ensure has a context made where there is none. The caller holds the turn.

@@ -67,7 +67,7 @@ func (x *box) Command(ctx context.Context, c sandbox.Command) (*sandbox.Output, 
 	case ctx.Err() == nil && x.gone() == nil && p.refused():
 		err = x.trouble(ctx, "start the command", err, "")
 	default:
-		err = x.trouble(ctx, "say what came of the command", err, "It has run, in part or in whole, and was ended; it was not run again. ")
+		err = x.trouble(ctx, "say what came of the command", err, "It may have run, in part or in whole; what was left of it was ended, and it was not run again. ")
 	}
 	if err != nil || o.TimedOut {
 		p.kill(ctx)
@@ -188,7 +188,8 @@ func (p *process) refused() bool {
 	default:
 		return false
 	}
-	return p.pid == 0 && p.err != nil && connect.IsWireError(p.err)
+	e, ok := errors.AsType[*statusError](p.err)
+	return p.pid == 0 && p.err != nil && (connect.IsWireError(p.err) || ok && e.status < 500)
 }
 
 // kill ends the process and its group, and waits for what they said last.

@@ -230,10 +230,6 @@ func (d *Double) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}}
 		d.route(c, r, body)
-		if c.left > 0 {
-			return
-		}
-		panic(http.ErrAbortHandler)
 	default:
 		d.route(w, r, body)
 	}
@@ -275,16 +271,13 @@ type cutter struct {
 
 // Write implements [io.Writer].
 func (c *cutter) Write(b []byte) (int, error) {
-	if c.left <= 0 {
-		return 0, io.ErrClosedPipe
-	}
 	n := min(len(b), c.left)
 	_, err := c.ResponseWriter.Write(b[:n])
 	c.left -= n
 	c.Flush()
 	if c.left <= 0 {
 		c.cut()
-		return n, io.ErrClosedPipe
+		panic(http.ErrAbortHandler)
 	}
 	return n, err
 }

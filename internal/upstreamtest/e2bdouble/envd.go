@@ -140,13 +140,8 @@ func (d *Double) start(ctx context.Context, m *machine, b []byte, send func(obje
 	if err != nil {
 		return connect.NewError(connect.CodeUnavailable, err)
 	}
+	defer m.forget(id) // what it says then is for nobody
 	pid := 0
-	defer func() {
-		m.mu.Lock()
-		delete(m.pids, pid)
-		m.mu.Unlock()
-		m.forget(id)
-	}()
 	deaf := false
 	for {
 		var t told
@@ -170,6 +165,9 @@ func (d *Double) start(ctx context.Context, m *machine, b []byte, send func(obje
 		case "data":
 			event = object{"data": object{t.Stream: base64.StdEncoding.EncodeToString(t.Data)}}
 		case "end":
+			m.mu.Lock()
+			delete(m.pids, pid)
+			m.mu.Unlock()
 			end := object{"exitCode": t.Code, "exited": t.Code >= 0, "status": status(t.Code)}
 			if t.Code < 0 {
 				end["exitCode"] = -1

@@ -225,7 +225,7 @@ func (m *machine) execute(w http.ResponseWriter, r *http.Request, name, code str
 		panic(http.ErrAbortHandler)
 	}
 	k.executed++
-	say(object{"type": "number_of_executions", "execution_count": k.executed})
+	executed := k.executed
 	run, err := k.now.Start(code, 8<<20)
 	if err != nil && run == nil {
 		<-k.turn
@@ -238,6 +238,7 @@ func (m *machine) execute(w http.ResponseWriter, r *http.Request, name, code str
 		o, err = run.Wait(context.Background())
 		<-k.turn
 	})
+	say(object{"type": "number_of_executions", "execution_count": executed})
 	select {
 	case <-done:
 	case <-m.gone:
