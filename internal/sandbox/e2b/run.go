@@ -201,10 +201,12 @@ func (p *process) kill(ctx context.Context) {
 	defer cancel()
 	ctx, stop := p.x.within(ctx)
 	defer stop()
-	if pid := p.number(ctx); pid != 0 {
-		_ = p.x.order(ctx, `kill -s KILL -- "-$1"`, strconv.FormatUint(uint64(pid), 10)) // it may have ended
-		_, _ = unary(ctx, p.x.w, p.x.w.signal, &signalRequest{selector{PID: pid}, "SIGNAL_SIGKILL"})
+	pid := p.number(ctx)
+	if pid == 0 {
+		return // it was never started, or has ended
 	}
+	_ = p.x.order(ctx, `kill -s KILL -- "-$1"`, strconv.FormatUint(uint64(pid), 10)) // it may have ended
+	_, _ = unary(ctx, p.x.w, p.x.w.signal, &signalRequest{selector{PID: pid}, "SIGNAL_SIGKILL"})
 	select {
 	case <-p.done:
 	case <-ctx.Done():
