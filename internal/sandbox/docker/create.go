@@ -20,6 +20,7 @@ const (
 	tmpSize   = 64 << 20
 	shmSize   = 64 << 20
 	maxOpen   = 256     // files of a process
+	maxLocked = 1 << 20 // bytes that are held in memory
 	maxQueues = 800_000 // bytes of message queues
 	// maxTasks bounds the processes of the user besides: the kernel counts those of all
 	// that have its number, so the bound of the group counts. None could raise it.
@@ -146,8 +147,11 @@ func hostConfig(spec sandbox.Spec, profile string) *container.HostConfig {
 		Resources: container.Resources{
 			Memory: memory, MemorySwap: memory, PidsLimit: &tasks, CPUShares: 512,
 			Ulimits: []*container.Ulimit{
-				{Name: "nofile", Soft: maxOpen, Hard: maxOpen}, {Name: "core"}, {Name: "memlock", Soft: 1 << 20, Hard: 1 << 20},
-				{Name: "fsize", Soft: spec.Disk, Hard: spec.Disk}, {Name: "msgqueue", Soft: maxQueues, Hard: maxQueues},
+				{Name: "nofile", Soft: maxOpen, Hard: maxOpen},
+				{Name: "core"},
+				{Name: "memlock", Soft: maxLocked, Hard: maxLocked},
+				{Name: "fsize", Soft: spec.Disk, Hard: spec.Disk},
+				{Name: "msgqueue", Soft: maxQueues, Hard: maxQueues},
 				{Name: "nproc", Soft: maxTasks, Hard: maxTasks},
 			},
 		},

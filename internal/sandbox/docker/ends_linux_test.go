@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -61,15 +62,10 @@ func TestOrphansAreSwept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for k, v := range about.Container.Config.Labels {
-			labels[k] = v
-		}
+		maps.Copy(labels, about.Container.Config.Labels)
 	}
 	stray := func(change func(map[string]string)) string {
-		own := map[string]string{}
-		for k, v := range labels {
-			own[k] = v
-		}
+		own := maps.Clone(labels)
 		change(own)
 		made, err := c.ContainerCreate(t.Context(), client.ContainerCreateOptions{Config: &container.Config{Image: image, Cmd: []string{"true"}, Labels: own}, HostConfig: &container.HostConfig{NetworkMode: "none"}})
 		if err != nil {
@@ -110,13 +106,9 @@ type relay struct {
 
 func newRelay(t *testing.T, to string) *relay {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "tenon-relay-") // short enough for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	r := &relay{socket: filepath.Join(dir, "s")}
+	r := &relay{socket: filepath.Join(t.TempDir(), "s")}
 	var config net.ListenConfig
+	var err error
 	if r.l, err = config.Listen(t.Context(), "unix", r.socket); err != nil {
 		t.Fatal(err)
 	}

@@ -101,7 +101,7 @@ func guest(t testing.TB) *bytes.Buffer {
 	g.add(&tar.Header{Name: "etc/passwd", Mode: 0o644}, []byte("root:x:0:0::/:/bin/sh\nuser:x:1000:1000::/home/user:/bin/sh\n"))
 	g.add(&tar.Header{Name: "etc/shadow", Mode: 0o600}, []byte("root:*:::::::\n"))
 	g.program(python)
-	for _, name := range strings.Fields("sh cat echo env head tr sleep mkfifo mkdir ln rm rmdir ls seq xargs touch setsid true mv grep id") {
+	for name := range strings.FieldsSeq("sh cat echo env head tr sleep mkfifo mkdir ln rm rmdir ls seq xargs touch setsid true mv grep id") {
 		g.program(filepath.Join("/usr/bin", name))
 	}
 	g.library(filepath.Join("/usr/lib", filepath.Base(python)))

@@ -144,7 +144,7 @@ func (x *Box) failed(err error) error {
 
 // Memory is what it uses now.
 func (x *Box) Memory() int64 {
-	x.look(context.Background())
+	x.look(x.l.outlet.ctx)
 	return max(0, x.met.Load().Memory)
 }
 
