@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	tenon "github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/frontend/web"
+	"github.com/tenon-mcp/tenon/internal/spelling"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -199,36 +199,9 @@ func nearest(word string, names []string) string {
 		if strings.HasPrefix(n, word) && len(word) > 1 {
 			return n
 		}
-		if d := distance(strings.ToLower(word), strings.ToLower(n)); d < least || d == least && best == "" {
+		if d := spelling.Distance(strings.ToLower(word), strings.ToLower(n)); d < least || d == least && best == "" {
 			best, least = n, d
 		}
 	}
 	return best
-}
-
-// distance is the number of letters to insert, delete, replace or swap with the
-// next that make b of a.
-func distance(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	d := make([][]int, len(x)+1)
-	for i := range d {
-		d[i] = make([]int, len(y)+1)
-		d[i][0] = i
-	}
-	for j := range d[0] {
-		d[0][j] = j
-	}
-	for i := 1; i <= len(x); i++ {
-		for j := 1; j <= len(y); j++ {
-			cost := 1
-			if x[i-1] == y[j-1] {
-				cost = 0
-			}
-			d[i][j] = slices.Min([]int{d[i-1][j] + 1, d[i][j-1] + 1, d[i-1][j-1] + cost})
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
-			}
-		}
-	}
-	return d[len(x)][len(y)]
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/dockerhost"
 	"github.com/tenon-mcp/tenon/internal/jsonsize"
+	"github.com/tenon-mcp/tenon/internal/spelling"
 )
 
 const (
@@ -191,7 +192,7 @@ func nearest(wanted string, list []container.Summary) []string {
 	w := strings.ToLower(wanted)
 	for _, c := range list {
 		n := strings.ToLower(nameOf(c))
-		d := distance(w, n)
+		d := spelling.Distance(w, n)
 		switch {
 		case c.Labels["com.docker.compose.service"] == wanted:
 			d = 0
@@ -208,29 +209,6 @@ func nearest(wanted string, list []container.Summary) []string {
 		names = append(names, answer.Line(c.name, 80))
 	}
 	return names
-}
-
-// distance is the number of characters to change, add or leave out between two
-// texts of at most 128.
-func distance(a, b string) int {
-	a, b = a[:min(len(a), 128)], b[:min(len(b), 128)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := before
-			if a[i] != b[j] {
-				cost++
-			}
-			before = row[j+1]
-			row[j+1] = min(row[j+1]+1, row[j]+1, cost)
-		}
-	}
-	return row[len(b)]
 }
 
 // nameOf returns the name of a container without the slash before it.

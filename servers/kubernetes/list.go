@@ -5,14 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/answer"
+	"github.com/tenon-mcp/tenon/internal/spelling"
 	"github.com/tenon-mcp/tenon/servers/kubernetes/kube"
 )
 
@@ -328,8 +331,13 @@ func (a *access) missing(ctx context.Context, c *kube.Client, r kube.Resource, n
 	for _, i := range list.Items {
 		names = append(names, i.Metadata.Name)
 	}
-	if near := nearest(name, names, 5); len(near) > 0 {
+	if near := spelling.Nearest(name, names, 5); len(near) > 0 {
 		return errors.New(e.Text + ". Nearest names there: " + answer.Line(strings.Join(near, ", "), 600))
 	}
 	return errors.New(e.Text + ". k8s_list shows what is there")
+}
+
+// keys returns the names of what is in a map, on one line.
+func keys(m map[string]any) string {
+	return answer.Line(strings.Join(slices.Sorted(maps.Keys(m)), ", "), 400)
 }

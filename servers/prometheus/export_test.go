@@ -16,9 +16,6 @@ func Names(promql string) []string {
 // Compares reports whether a query drops series by a comparison.
 func Compares(promql string) bool { return compares(promql) }
 
-// Nearest returns the names that come near.
-func Nearest(want string, names []string, n int) []string { return nearest(want, names, n) }
-
 // Draw returns a picture of a curve of these values.
 func Draw(values ...string) ([]byte, string) {
 	var points []point

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/answer"
+	"github.com/tenon-mcp/tenon/internal/spelling"
 )
 
 const (
@@ -89,7 +90,7 @@ func valuesThere(want string, values []string) string {
 	if len(values) <= most {
 		return "values there: " + list(values, most)
 	}
-	if near := nearest(want, values, most); len(near) > 0 {
+	if near := spelling.Nearest(want, values, most); len(near) > 0 {
 		return fmt.Sprintf("nearest of the %d values there: %s", len(values), list(near, most))
 	}
 	return "values there: " + list(values, most)
@@ -112,7 +113,7 @@ func (c *client) nearMetrics(ctx context.Context, name string, span url.Values) 
 	if _, err := c.get(ctx, labelValues("__name__"), span, &all); err != nil {
 		return nil
 	}
-	near := nearest(name, all, 5)
+	near := spelling.Nearest(name, all, 5)
 	if len(near) == 0 {
 		return []string{fmt.Sprintf("there is no metric %s. Call prom_label_values with label __name__ for the names there are", answer.Line(name, 100))}
 	}
@@ -136,59 +137,4 @@ func list(names []string, n int) string {
 		s += fmt.Sprintf(" and %d more", len(names)-n)
 	}
 	return s
-}
-
-// nearest returns at most n of the names that are most like the wanted one.
-func nearest(want string, names []string, n int) []string {
-	type scored struct {
-		name  string
-		score float64
-	}
-	want = strings.ToLower(want[:min(len(want), 200)])
-	var found []scored
-	for _, name := range names {
-		if len(name) > 200 {
-			continue
-		}
-		if sc := alike(want, strings.ToLower(name)); sc > 0.3 {
-			found = append(found, scored{name, sc})
-		}
-	}
-	slices.SortStableFunc(found, func(a, b scored) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		}
-		return strings.Compare(a.name, b.name)
-	})
-	var out []string
-	for _, f := range found[:min(n, len(found))] {
-		out = append(out, f.name)
-	}
-	return out
-}
-
-// alike returns how much two names have in common, 0 to 1: pairs of letters, which
-// stand a swap of words and a slip of a letter.
-func alike(a, b string) float64 {
-	if a == b {
-		return 1
-	}
-	if len(a) < 2 || len(b) < 2 {
-		return 0
-	}
-	pairs := map[string]int{}
-	for i := range len(a) - 1 {
-		pairs[a[i:i+2]]++
-	}
-	both := 0
-	for i := range len(b) - 1 {
-		if pairs[b[i:i+2]] > 0 {
-			pairs[b[i:i+2]]--
-			both++
-		}
-	}
-	return 2 * float64(both) / float64(len(a)+len(b)-2)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/answer"
+	"github.com/tenon-mcp/tenon/internal/spelling"
 )
 
 // Bounds on the answers.
@@ -161,7 +162,7 @@ func (s *server) noValues(ctx context.Context, in valuesInput) string {
 	if _, err := s.client.get(ctx, "labels", params, &names); err != nil || len(names) == 0 {
 		return ""
 	}
-	if near := nearest(in.Label, names, 5); len(near) > 0 {
+	if near := spelling.Nearest(in.Label, names, 5); len(near) > 0 {
 		names = near
 	}
 	return "\nLabels there are: " + list(names, 15) + "\n"

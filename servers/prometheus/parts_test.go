@@ -47,18 +47,6 @@ func FuzzSelectors(f *testing.F) {
 	})
 }
 
-func TestNearest(t *testing.T) {
-	names := []string{"node_load1", "node_load15", "node_memory_MemFree_bytes", "go_threads", "up", "x"}
-	for want, first := range map[string]string{"node_lod1": "node_load1", "memory_free_bytes": "node_memory_MemFree_bytes", "NODE_LOAD15": "node_load15", "thread": "go_threads"} {
-		if got := prometheus.Nearest(want, names, 3); len(got) == 0 || got[0] != first {
-			t.Errorf("%s: %v, want %s", want, got, first)
-		}
-	}
-	if got := prometheus.Nearest("kubernetes", names, 3); got != nil {
-		t.Errorf("%v", got)
-	}
-}
-
 func TestSteps(t *testing.T) {
 	for _, c := range []struct{ lookback, step, wantLookback, wantStep float64 }{
 		{600, 30, 600, 30},

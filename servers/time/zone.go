@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/spelling"
 )
 
 // zoneNames are the names of the IANA database, one a line. The standard library
@@ -110,7 +112,7 @@ func nearZones(name string) []string {
 	for n := range strings.Lines(zoneNames) {
 		n = strings.TrimSpace(n)
 		lower := strings.ToLower(n)
-		d := min(distance(name, lower), distance(strings.ReplaceAll(city, " ", "_"), lastPart(lower)))
+		d := min(spelling.Distance(name, lower), spelling.Distance(strings.ReplaceAll(city, " ", "_"), lastPart(lower)))
 		if part := strings.ReplaceAll(lastPart(lower), "_", " "); len(city) >= 4 && strings.Contains(lower, city) ||
 			len(part) >= 4 && strings.Contains(strings.ReplaceAll(city, "_", " "), part) {
 			d = min(d, 1)
@@ -128,23 +130,3 @@ func nearZones(name string) []string {
 }
 
 func lastPart(zone string) string { return zone[strings.LastIndexByte(zone, '/')+1:] }
-
-// distance is the Levenshtein distance of two texts, in bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
-}
