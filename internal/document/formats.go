@@ -18,10 +18,12 @@ import (
 	"github.com/tenon-mcp/tenon/internal/document/ooxml"
 	"github.com/tenon-mcp/tenon/internal/document/page"
 	"github.com/tenon-mcp/tenon/internal/document/pdf"
+	"github.com/tenon-mcp/tenon/internal/document/ppt97"
 	"github.com/tenon-mcp/tenon/internal/document/rtf"
 	"github.com/tenon-mcp/tenon/internal/document/sheet"
 	"github.com/tenon-mcp/tenon/internal/document/sqlite"
 	"github.com/tenon-mcp/tenon/internal/document/text"
+	"github.com/tenon-mcp/tenon/internal/document/word97"
 )
 
 // A format is a way to convert documents.
@@ -51,6 +53,8 @@ func formats(o Options) []format {
 	return []format{
 		{"pdf", "PDF", []string{"application/pdf"}, []string{".pdf"}, portable.Convert},
 		{"docx", "a DOCX document", []string{office + "wordprocessingml.document"}, []string{".docx", ".docm", ".dotx"}, ooxml.Word},
+		{"doc", "a document of Word 97", []string{"application/msword"}, []string{".doc", ".dot"}, word97.Convert},
+		{"ppt", "a presentation of PowerPoint 97", []string{"application/vnd.ms-powerpoint"}, []string{".ppt", ".pps", ".pot"}, ppt97.Convert},
 		{"pptx", "a PPTX presentation", []string{office + "presentationml.presentation"}, []string{".pptx", ".pptm", ".ppsx"}, ooxml.Slides},
 		{"xlsx", "an XLSX workbook", []string{office + "spreadsheetml.sheet"}, []string{".xlsx", ".xlsm", ".xltx"}, sheet.XLSX},
 		{"xls", "an XLS workbook", []string{"application/vnd.ms-excel"}, []string{".xls", ".xlt"}, sheet.XLS},

@@ -336,7 +336,7 @@ func TestDetect(t *testing.T) {
 	refused(t, source("x.bin", []byte("\x00\x01\x02\x03")), document.Unsupported)
 	refused(t, source("empty.txt", nil), document.Damaged)
 	refused(t, source("x.exe", []byte("MZ\x90\x00\x03\x00\x00\x00\x04\x00")), document.Unsupported)
-	if e := refused(t, source("old.doc", compound(stream{"WordDocument", make([]byte, 600)})), document.Unsupported); !strings.Contains(e.Text, "msword") {
+	if e := refused(t, source("old.doc", compound(stream{"WordDocument", make([]byte, 600)})), document.Damaged); !strings.Contains(e.Text, "Word 97") {
 		t.Error(e)
 	}
 }

@@ -16,12 +16,15 @@ import (
 	"github.com/tenon-mcp/tenon/internal/document/mail"
 	"github.com/tenon-mcp/tenon/internal/document/media"
 	"github.com/tenon-mcp/tenon/internal/document/odf"
+	"github.com/tenon-mcp/tenon/internal/document/ole"
 	"github.com/tenon-mcp/tenon/internal/document/ooxml"
 	"github.com/tenon-mcp/tenon/internal/document/page"
+	"github.com/tenon-mcp/tenon/internal/document/ppt97"
 	"github.com/tenon-mcp/tenon/internal/document/rtf"
 	"github.com/tenon-mcp/tenon/internal/document/sheet"
 	"github.com/tenon-mcp/tenon/internal/document/sqlite"
 	"github.com/tenon-mcp/tenon/internal/document/text"
+	"github.com/tenon-mcp/tenon/internal/document/word97"
 )
 
 type convertFunc = func(context.Context, draft.Source, *draft.Out) error
@@ -107,6 +110,36 @@ func FuzzXLS(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		try(t, sheet.XLS, source("", b))
 		try(t, sheet.XLS, source("", compound(stream{"Workbook", b})))
+	})
+}
+
+func FuzzWord97(f *testing.F) {
+	doc := streams(f, unpacked(f, "office/voyage.doc"), "WordDocument", "1Table")
+	f.Add(doc["WordDocument"], doc["1Table"])
+	f.Fuzz(func(t *testing.T, main, table []byte) {
+		try(t, word97.Convert, source("", compound(stream{"WordDocument", main}, stream{"1Table", table})))
+	})
+}
+
+func FuzzPPT97(f *testing.F) {
+	for _, n := range []string{"office/lecture.ppt.gz", "office/tides.ppt.gz"} {
+		ppt := streams(f, unpacked(f, n), "PowerPoint Document", "Current User")
+		f.Add(ppt["PowerPoint Document"], ppt["Current User"])
+	}
+	f.Add(oldSlides(), oldUser())
+	f.Fuzz(func(t *testing.T, slides, user []byte) {
+		try(t, ppt97.Convert, source("", compound(stream{"PowerPoint Document", slides}, stream{"Current User", user})))
+	})
+}
+
+func FuzzOLE(f *testing.F) {
+	f.Add(streams(f, unpacked(f, "office/voyage.doc"), "SummaryInformation")["SummaryInformation"])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		try(t, func(_ context.Context, src draft.Source, out *draft.Out) error {
+			file := &ole.File{Streams: map[string][]byte{"SummaryInformation": b}}
+			file.Properties(out)
+			return nil
+		}, source("", nil))
 	})
 }
 

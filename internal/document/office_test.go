@@ -52,6 +52,60 @@ func TestOffice(t *testing.T) {
 	}
 }
 
+// TestLibreOffice converts what LibreOffice made of three flat files: a text, a workbook
+// and a presentation, each in all formats that it writes.
+func TestLibreOffice(t *testing.T) {
+	text := []string{
+		"# Log of the Petrel", "left Sandhaven on 4/1/25 with", "The chart is [sheet four](https://example.org/chart?sheet=4).", "## Crew & stores",
+		"* Skipper\n", "* keeps the log\n", "* sets the watch\n* Cook: «Ünïcode» 東京\n", "1. Hoist the jib\n2. Cast off",
+		"| Leg | Miles by day |  |\n| --- | --- | --- |\n| Out \\| north | Tue 41 | Wed 38 |\n|  | Thu 12.5 | Fri 0 |\n| Home | Sat 44 | Sun 47 |",
+		"## Weather", "Before the picture.", "After it.", "Second page", "begins\nwith a broken line.", "### Return", "All well: 5 < 6, a*b_c, #no heading.",
+		"Force 3, from the south-west.", "One day late.",
+	}
+	bold := []string{"The **Petrel** left", "a *light* wind[^1] and returned"}
+	nested := "* Skipper\n  * keeps the log\n  * sets the watch\n"
+	comment := "Comment of Bo Madeup: Was it nine or ten days?"
+	cells := []string{
+		"| Fuel of the year |  |  |  |  |  |  |", "| Port | Date | Litres | Price | Sum | Share | Full |", "| Aldern | 2025-04-02 | 120 | 1.75", "| Brisk | 2025-12-31 | 80.5 | 2",
+		"| #DIV/0! | 14:05", "| Total |  | 200.5 |  | 371", "| sum of Fuel of the year |",
+	}
+	sheets := append([]string{"## Ledger", "| Aldern | 2025-04-02 | 120 | 1.75 | 210 | 59.", "| Corrie", "| 2026-01-01 | 0 | 1234.5 | 0 | #DIV/0!", "## Ports & berths", "| Aldern \\| east | 7 |", "| multi | line one<br>line two |", "## Secret rates (hidden)"}, cells...)
+	slides := []string{
+		"## Slide 1: Knots for sailors\n\n* Three knots do\n  * learn them blind\n* Größe zählt 結び目", "## Slide 2: Which for what", "| Knot | Use |\n| --- | --- |\n| Bowline | a loop that holds |\n| Clove \\| hitch | a rail |",
+		"## Slide 3: No title here, a box of text", "In a group\n\nBeside it",
+	}
+	said := []string{"### Notes:\n\nHand out ropes before this slide.", "### Notes:\n\nAsk who has lost a boat.", "[all knots](https://example.org/knots)", "A bowline seen from above"}
+	for name, wants := range map[string][][]string{
+		"voyage.docx": {text, bold, {comment, "[^c1]", "![Grey swell under the bow]"}}, "voyage.odt": {text, bold, {nested, comment, "Grey swell under the bow"}},
+		"voyage.rtf": {text, bold, {nested, comment}}, "voyage.doc": {text, {nested, "[^c1]: Comment: Was it nine or ten days?", "wind[^1] and returned[^e1] safely[^c1]"}},
+		"voyage.html": {text[:1], text[2:4], text[7:13], bold[:1], {"![Swell]"}}, "voyage.pdf": {text[3:4], text[8:10]},
+		"voyage.epub": {{"**Title:** Log of the Petrel", text[2], "| Out \\| north | Tue 41 | Wed 38 |", "Cook: «Ünïcode» 東京"}},
+		"voyage.txt":  {{"Log of the Petrel", "Cook: «Ünïcode» 東京"}},
+		"ledger.xlsx": {sheets, {"* Comment at A5: Pump was broken", "Merged cells: A1:G1"}}, "ledger.xls": {sheets, {"* Comment at A5: Pump was broken"}},
+		"ledger.ods": {sheets, {"| Corrie[^1] |", "[^1]: Comment of Bo Madeup: Pump was broken"}}, "ledger.csv": {cells}, "ledger.html": {cells[1:]},
+		"lecture.pptx": {slides, said}, "lecture.odp": {slides, said}, "lecture.ppt.gz": {slides}, "tides.ppt.gz": {{"## Slide 1: Tides and currents", "* Spring tides are strong", "| high | 4.1 m |"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc := convert(t, source(strings.TrimSuffix(name, ".gz"), unpacked(t, "office/"+name)), document.Request{MaxChars: -1})
+			for _, w := range wants {
+				holds(t, doc, w...)
+			}
+			holdsNot(t, doc, "\x13", "HYPERLINK", "PAGEREF", "<w:", "text:p", "Click to edit", "\n\n\n", "Arial", "Liberation")
+			if title := doc.Title; title != "" && title != "Log of the Petrel" && title != "Fuel ledger" && title != "Knots for sailors" && title != "Tides" {
+				t.Errorf("the title is %q", title)
+			}
+			if !strings.HasSuffix(name, ".csv") && !strings.HasSuffix(name, ".txt") && (doc.Title == "" || name != "tides.ppt.gz" && doc.Author != "Ida Invented") {
+				t.Errorf("title %q, author %q", doc.Title, doc.Author)
+			}
+			for _, n := range doc.Notes {
+				if !strings.Contains(n, "picture") && !strings.Contains(n, "image") {
+					t.Errorf("a note: %q", n)
+				}
+			}
+		})
+	}
+}
+
 // TestProperties tells what documents say of themselves.
 func TestProperties(t *testing.T) {
 	for name, want := range map[string]string{

@@ -96,7 +96,7 @@ func properties(z *draft.Zip, out *draft.Out) (pages int, err error) {
 }
 
 // A style says how text looks.
-type style struct{ bold, italic, strike bool }
+type style struct{ bold, italic, strike, hidden bool }
 
 // A document is one on its way.
 type document struct {
@@ -152,6 +152,9 @@ func readStyle(d *document, s *xmlscan.Scanner) {
 		if s.Kind == xmlscan.End && s.Depth() < depth {
 			break
 		}
+		if s.Starts("table-properties") {
+			st.hidden = s.Any("display") == "false"
+		}
 		if !s.Starts("text-properties") {
 			continue
 		}
@@ -185,10 +188,11 @@ func readListStyle(d *document, s *xmlscan.Scanner) {
 
 // A block is a paragraph, a heading, an item of a list or a table.
 type block struct {
-	level int
-	item  string
-	text  string
-	rows  [][]string
+	level  int
+	item   string
+	text   string
+	rows   [][]string
+	refers bool // text is a reference to a comment on what it stands in
 }
 
 func (d *document) write(b block) {
@@ -251,6 +255,10 @@ func (d *document) block(s *xmlscan.Scanner, emit func(block)) error {
 		return err
 	case "page":
 		return d.slide(s)
+	case "annotation":
+		var b strings.Builder
+		d.annotation(s, &b)
+		emit(block{text: b.String(), refers: true})
 	case "image":
 		emit(block{text: picture(d, s.Any("href"), "")})
 	case "tracked-changes", "forms", "sequence-decls", "variable-decls", "annotation-end", "table-source", "settings", "date-time-decl":

@@ -74,7 +74,12 @@ func (d *document) cell(s *xmlscan.Scanner) string {
 		value = strings.TrimSuffix(strings.Replace(s.Any("date-value"), "T", " ", 1), " 00:00:00")
 	}
 	var parts []string
+	comment := ""
 	shown := func(b block) {
+		if b.refers {
+			comment += b.text
+			return
+		}
 		for _, r := range b.rows {
 			parts = append(parts, strings.Join(r, " / "))
 		}
@@ -85,9 +90,9 @@ func (d *document) cell(s *xmlscan.Scanner) string {
 	// What ends this, Out.Err says to who asks next.
 	_ = d.blocks(s, shown)
 	if value != "" {
-		return value
+		return value + comment
 	}
-	return strings.Join(parts, "\n")
+	return strings.Join(parts, "\n") + comment
 }
 
 // sheets are those of a workbook, as far as they were read.
@@ -105,13 +110,16 @@ func (d *document) spreadsheet(s *xmlscan.Scanner) error {
 		}
 		switch {
 		case s.Starts("table"):
-			name := s.Any("name")
+			name, hidden := s.Any("name"), d.styles[s.Any("style-name")].hidden
 			d.sheets.names = append(d.sheets.names, name)
 			if want != "" && !strings.EqualFold(want, name) && want != strconv.Itoa(len(d.sheets.names)) {
 				s.Skip()
 				continue
 			}
 			d.sheets.found = true
+			if hidden {
+				name += " (hidden)"
+			}
 			if err := d.sheet(s, name); err != nil {
 				return err
 			}

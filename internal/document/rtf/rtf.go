@@ -71,6 +71,7 @@ type parser struct {
 	levels map[int]int                 // headings, by style
 	side   map[string]*strings.Builder // text that is not the document's own
 	notes  []string
+	author string // of the comment that follows
 	images int
 }
 
@@ -90,6 +91,7 @@ type paragraph struct {
 	text   []byte
 	look   string
 	level  int
+	depth  int // in a list
 	bullet string
 	link   int // where the text of a link begins, -1 for none
 }
@@ -251,11 +253,13 @@ func destination(name string) (string, bool) {
 	switch name {
 	case "fonttbl", "colortbl", "themedata", "colorschememapping", "datastore", "listtable", "listoverridetable", "rsidtbl", "generator", "xmlnstbl",
 		"latentstyles", "objdata", "header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr", "footerf", "pgdsctbl", "bkmkstart", "bkmkend",
-		"atrfstart", "atrfend", "atnref", "annotation", "filetbl", "revtbl", "pnseclvl", "shpinst", "nonshppict", "ftnsep", "ftnsepc", "private", "mmathPr", "userprops", "wgrffmtfilter":
+		"atrfstart", "atrfend", "atnref", "filetbl", "revtbl", "pnseclvl", "shpinst", "ftnsep", "ftnsepc", "private", "mmathPr", "userprops", "wgrffmtfilter":
 		return "unknown", true
 	case "pict":
 		return "pict", true
-	case "stylesheet", "info", "fldinst", "listtext", "footnote", "title", "author", "subject", "keywords", "pntext":
+	case "nonshppict":
+		return "twice", true
+	case "stylesheet", "info", "fldinst", "listtext", "footnote", "annotation", "atnauthor", "title", "author", "subject", "keywords", "pntext":
 		return name, true
 	case "shppict", "shptxt":
 		return "", true
@@ -272,7 +276,7 @@ func (p *parser) word(name string, n int, given bool) {
 		return
 	}
 	if star {
-		if p.state.dest == "" {
+		if p.state.dest != "twice" {
 			p.state.dest = "unknown"
 		}
 		return
@@ -333,7 +337,9 @@ func (p *parser) structure(name string, n int) {
 	case "par", "sect", "page":
 		p.endParagraph()
 	case "pard":
-		p.level, p.inCell = 0, false
+		p.level, p.depth, p.inCell = 0, 0, false
+	case "ilvl":
+		p.depth = min(max(n, 0), 8)
 	case "intbl":
 		p.inCell = true
 	case "line":

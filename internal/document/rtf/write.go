@@ -11,13 +11,16 @@ import (
 // enter begins a group whose text is something of its own.
 func (p *parser) enter(name, dest string) {
 	p.skip = 0
+	if p.state.dest == "twice" { // a picture that stands before this in a better form
+		return
+	}
 	if p.state.dest == "unknown" && dest != "fldinst" && dest != "pict" && dest != "" {
 		return // it lies in what nobody reads
 	}
 	switch name {
 	case "pict":
 		p.images++
-	case "fldinst", "listtext", "pntext", "footnote":
+	case "fldinst", "listtext", "pntext", "footnote", "annotation", "atnauthor":
 		p.side[dest] = &strings.Builder{}
 	case "title", "author", "subject", "keywords":
 		if p.state.dest != "info" {
@@ -52,17 +55,30 @@ func (p *parser) endGroup() {
 		if bare := strings.TrimRight(text, ".)"); bare != "" && len(bare) < 6 && strings.Trim(bare, "0123456789") == "" {
 			p.bullet = bare + ". "
 		}
-	case "footnote":
-		if text = draft.Line(text); text != "" && len(p.notes) < 50_000 {
-			p.notes = append(p.notes, text)
-			p.set("")
-			p.text = append(p.text, "[^"+strconv.Itoa(len(p.notes))+"]"...)
+	case "atnauthor":
+		p.author = text
+	case "annotation":
+		who := ""
+		if p.author != "" {
+			who, p.author = " of "+p.author, ""
 		}
+		p.note("Comment"+who+": ", text)
+	case "footnote":
+		p.note("", text)
 	case "fldinst":
 		p.beginLink(text)
 		return // the text follows
 	}
 	delete(p.side, last.dest)
+}
+
+// note takes a footnote or a comment, which is written below the text.
+func (p *parser) note(begin, text string) {
+	if text = draft.Line(text); text != "" && len(p.notes) < 50_000 {
+		p.notes = append(p.notes, begin+text)
+		p.set("")
+		p.text = append(p.text, "[^"+strconv.Itoa(len(p.notes))+"]"...)
+	}
 }
 
 func (p *parser) beginLink(instruction string) {
@@ -202,7 +218,8 @@ func (p *parser) endParagraph() {
 	case p.level > 0:
 		p.out.Heading(p.level, strings.ReplaceAll(text, "**", ""))
 	case bullet != "":
-		p.out.Item(bullet + strings.ReplaceAll(text, "\n", "\n  "))
+		indent := strings.Repeat("  ", p.depth)
+		p.out.Item(indent + bullet + strings.ReplaceAll(text, "\n", "\n  "+indent))
 	default:
 		p.out.Block(text)
 	}

@@ -3,16 +3,12 @@ package sheet
 import (
 	"context"
 	"encoding/binary"
-	"io"
 	"math"
 	"strings"
 
-	"github.com/richardlehane/mscfb"
-
 	"github.com/tenon-mcp/tenon/internal/document/draft"
+	"github.com/tenon-mcp/tenon/internal/document/ole"
 )
-
-const maxXLS = 512 << 20
 
 // Records of BIFF8.
 const (
@@ -37,7 +33,7 @@ const (
 
 // XLS converts a workbook of Excel 97 to 2003.
 func XLS(_ context.Context, src draft.Source, out *draft.Out) error {
-	body, err := stream(src)
+	body, err := stream(src, out)
 	if err != nil {
 		return err
 	}
@@ -73,26 +69,18 @@ func XLS(_ context.Context, src draft.Source, out *draft.Out) error {
 }
 
 // stream returns the stream of a file that holds the workbook.
-func stream(src draft.Source) ([]byte, error) {
-	c, err := mscfb.New(io.NewSectionReader(src.Data, 0, src.Size))
+func stream(src draft.Source, out *draft.Out) ([]byte, error) {
+	c, err := ole.Open(src, "Workbook", "Book")
 	if err != nil {
-		return nil, draft.Damage(err, "the file is no complete compound file: it is cut off or damaged")
+		return nil, err
 	}
-	for f, err := c.Next(); err == nil; f, err = c.Next() {
-		if len(f.Path) > 0 || f.Name != "Workbook" && f.Name != "Book" {
-			continue
+	c.Properties(out)
+	for _, name := range []string{"Workbook", "Book"} {
+		if body := c.Streams[name]; len(body) > 0 {
+			return body, nil
 		}
-		if f.Size > maxXLS || f.Size > src.Size {
-			return nil, draft.TooLarge("its workbook claims %d MiB", f.Size>>20)
-		}
-		body := make([]byte, f.Size)
-		n, err := io.ReadFull(f, body)
-		if n == 0 && err != nil {
-			return nil, draft.Damage(err, "the workbook cannot be read: the file is cut off or damaged")
-		}
-		return body[:n], nil
 	}
-	return nil, draft.Damage(nil, "the file holds no workbook")
+	return nil, draft.Damage(nil, "the file holds no workbook that can be read: it is cut off or damaged")
 }
 
 // A biff is a workbook on its way.
@@ -303,6 +291,7 @@ func (p *pieces) text() string {
 // sheet reads the cells of a sheet.
 func (b *biff) sheet(at int) error {
 	g := &xlsRows{b: b, table: NewTable(b.out), row: -1}
+	var noted comments
 	depth := 0
 	for {
 		if err := b.out.Err(); err != nil {
@@ -324,10 +313,12 @@ func (b *biff) sheet(at int) error {
 				if !g.table.End() {
 					b.out.Block("(empty)")
 				}
+				noted.write(b.out)
 				return nil
 			}
 		default:
 			if depth == 1 {
+				noted.take(b, r)
 				g.cell(r)
 			}
 		}

@@ -26,7 +26,7 @@ import (
 // types are the endings of names that count as documents.
 var types = []string{
 	".md", ".markdown", ".mdx", ".txt", ".text", ".rst", ".adoc", ".org", ".html", ".htm", ".xhtml", ".pdf",
-	".docx", ".pptx", ".xlsx", ".xls", ".odt", ".ods", ".odp", ".rtf", ".epub", ".csv", ".tsv", ".ipynb", ".eml", ".msg",
+	".docx", ".doc", ".pptx", ".ppt", ".xlsx", ".xls", ".odt", ".ods", ".odp", ".rtf", ".epub", ".csv", ".tsv", ".ipynb", ".eml", ".msg",
 }
 
 // A file is one that may be a document.
