@@ -42,6 +42,7 @@ func refused(t *testing.T, b sandbox.Backend, wants ...string) {
 }
 
 func TestImageIsMissing(t *testing.T) {
+	t.Parallel()
 	const other = "tenon.test/other:1"
 	hints := []string{"no image " + other, "docker pull " + other, "docker_pull", "docker_image"}
 	b := newBackend(t, func(o *docker.Options) { o.Image = other })
@@ -111,6 +112,7 @@ func TestPull(t *testing.T) {
 }
 
 func TestImageWithVolumes(t *testing.T) {
+	t.Parallel()
 	_, c := engine(t)
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)

@@ -16,6 +16,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	sandboxtest.Conformance(t, func(t testing.TB) sandbox.Backend { return newBackend(t, nil) })
 }
 
@@ -30,7 +31,7 @@ func TestNetwork(t *testing.T) {
 }
 
 // hold makes a sandbox and waits to be killed.
-func hold(socket, dir string) error {
+func hold(socket, dir, image string) error {
 	b := docker.New(docker.Options{Engine: dockerhost.Options{Host: "unix://" + socket}, Image: image, Dir: dir})
 	x, err := b.Create(context.Background(), sandbox.Spec{})
 	if err != nil {

@@ -25,9 +25,10 @@ import (
 )
 
 func TestNothingSurvivesTenon(t *testing.T) {
+	t.Parallel()
 	e, _ := engine(t)
-	before := containers(t)
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "hold", e.Socket, t.TempDir())
+	image := alone(t)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "hold", e.Socket, t.TempDir(), image)
 	cmd.Stderr = os.Stderr
 	in, err1 := cmd.StdinPipe()
 	out, err2 := cmd.StdoutPipe()
@@ -38,26 +39,25 @@ func TestNothingSurvivesTenon(t *testing.T) {
 	if said, err := bufio.NewReader(out).ReadString('\n'); said != "held\n" {
 		t.Fatalf("%q, %v", said, err)
 	}
-	if len(containers(t)) <= len(before) {
-		t.Error("there is no container")
+	if n := len(containers(t, image)); n != 1 {
+		t.Errorf("there are %d containers", n)
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
-	await(t, "its container is gone", func() bool {
-		return !slices.ContainsFunc(containers(t), func(id string) bool { return !slices.Contains(before, id) })
-	})
+	await(t, "its container is gone", func() bool { return len(containers(t, image)) == 0 })
 }
 
 func TestOrphansAreSwept(t *testing.T) {
+	t.Parallel()
 	_, c := engine(t)
-	dir := t.TempDir()
-	in := func(o *docker.Options) { o.Dir = dir }
+	dir, image := t.TempDir(), alone(t)
+	in := func(o *docker.Options) { o.Dir, o.Image = dir, image }
 	first := newBackend(t, in)
 	x := sandboxtest.Create(t, first, sandbox.Spec{})
 	labels := map[string]string{}
-	for _, id := range containers(t) {
+	for _, id := range containers(t, image) {
 		about, err := c.ContainerInspect(t.Context(), id, client.ContainerInspectOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -83,7 +83,7 @@ func TestOrphansAreSwept(t *testing.T) {
 	})
 
 	sandboxtest.Create(t, newBackend(t, in), sandbox.Spec{})
-	there := containers(t)
+	there := containers(t, image)
 	if slices.Contains(there, dead) {
 		t.Error("what a dead one left is still there")
 	}
@@ -147,10 +147,11 @@ func (r *relay) tear() {
 }
 
 func TestEngineGoesAway(t *testing.T) {
+	t.Parallel()
 	e, _ := engine(t)
-	before := containers(t)
+	image := alone(t)
 	r := newRelay(t, e.Socket)
-	b := newBackend(t, func(o *docker.Options) { o.Engine.Host = "unix://" + r.socket })
+	b := newBackend(t, func(o *docker.Options) { o.Engine.Host, o.Image = "unix://"+r.socket, image })
 	x := sandboxtest.Create(t, b, sandbox.Spec{})
 	var all sync.WaitGroup
 	errs := make([]error, 2)
@@ -175,5 +176,5 @@ func TestEngineGoesAway(t *testing.T) {
 	if said, ok := errors.AsType[*sandbox.Error](err); !ok || said.Kind != sandbox.Unavailable || !strings.Contains(said.Text, "docker_host") {
 		t.Errorf("got %v", err)
 	}
-	await(t, "its container is gone", func() bool { return len(containers(t)) <= len(before) })
+	await(t, "its container is gone", func() bool { return len(containers(t, image)) == 0 })
 }

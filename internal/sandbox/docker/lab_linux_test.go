@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -34,8 +35,8 @@ var lab struct {
 const image = "tenon.test/python:1"
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 4 && os.Args[1] == "hold" {
-		fmt.Fprintln(os.Stderr, hold(os.Args[2], os.Args[3]))
+	if len(os.Args) == 5 && os.Args[1] == "hold" {
+		fmt.Fprintln(os.Stderr, hold(os.Args[2], os.Args[3], os.Args[4]))
 		os.Exit(1)
 	}
 	code := m.Run()
@@ -232,8 +233,19 @@ func newBackend(t testing.TB, change func(*docker.Options)) *docker.Backend {
 	return b
 }
 
-// containers are those that there are, however they are.
-func containers(t testing.TB) []string {
+// alone is a name of the image for one test, so that its containers are known.
+func alone(t testing.TB) string {
+	t.Helper()
+	_, c := engine(t)
+	name := "tenon.test/" + strings.ToLower(rand.Text()) + ":1"
+	if _, err := c.ImageTag(t.Context(), client.ImageTagOptions{Source: image, Target: name}); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// containers are those of an image that there are, however they are.
+func containers(t testing.TB, image string) []string {
 	t.Helper()
 	_, c := engine(t)
 	list, err := c.ContainerList(context.WithoutCancel(t.Context()), client.ContainerListOptions{All: true})
@@ -242,7 +254,9 @@ func containers(t testing.TB) []string {
 	}
 	var ids []string
 	for _, i := range list.Items {
-		ids = append(ids, i.ID)
+		if i.Image == image {
+			ids = append(ids, i.ID)
+		}
 	}
 	return ids
 }
