@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/tenon-mcp/tenon/internal/admission"
 	"github.com/tenon-mcp/tenon/internal/batch"
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/config"
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/policy"
 	"github.com/tenon-mcp/tenon/internal/relay"
 	"github.com/tenon-mcp/tenon/internal/rules"
@@ -114,6 +117,7 @@ func (v view) send(ctx context.Context, r *call.Request, params []byte) (tool.By
 	if m.delegate != nil {
 		return v.delegate(ctx, m.delegate, r, params)
 	}
+	params = timed(r, m, params)
 	c := upstream.Call{
 		Params: params, Name: r.Target.Name, Task: r.Task,
 		Key:      upstream.Key{Caller: r.Caller.Name, Session: r.SessionName()},
@@ -143,6 +147,20 @@ func (v view) send(ctx context.Context, r *call.Request, params []byte) (tool.By
 		return way.Send(ctx, &relay.Sending{Method: "tools/call", Params: params, Progress: c.Progress})
 	}
 	return m.server.Call(ctx, c)
+}
+
+// timed tells a bundled server how long the caller waits: it then ends a little earlier,
+// and says what the call hung on.
+func timed(r *call.Request, m *member, params []byte) []byte {
+	left, ok := r.Fixed()
+	if !ok || left < time.Millisecond || m.entry == nil || m.entry.Bundled == "" {
+		return params
+	}
+	told, err := jsonrpc.EditMeta(params, jsonrpc.Field{Key: "tenon/timeout_ms", Value: strconv.AppendInt(nil, left.Milliseconds(), 10)})
+	if err != nil {
+		return params
+	}
+	return told.Join()
 }
 
 // EndSession ends what servers of isolation session hold for this session of the

@@ -50,6 +50,15 @@ type clock struct {
 // take their time.
 func (r *Request) Extend() { r.clock.extend() }
 
+// Fixed returns how much time is left where the caller has set it, which no progress
+// makes longer.
+func (r *Request) Fixed() (left time.Duration, ok bool) {
+	if r.clock == nil || !r.clock.fixed {
+		return 0, false
+	}
+	return r.clock.left(), true
+}
+
 // start starts a clock whose limit is set.
 func (c *clock) start() {
 	c.end = time.Now().Add(c.limit)

@@ -77,17 +77,21 @@ func params(r *Request) ([]byte, error) {
 
 var resultKeys = []string{"isError", "resultType", "_meta"}
 
-// failureKey is how a server tells of what kind its failure is. That a rule of its own
-// stands behind is the only thing it can say: it makes the call less than it was.
+// failureKey is how a server tells of what kind its failure is: that a rule of its own
+// stands behind it, or that the time was over. Nothing else is its to say.
 var failureKey = []string{"tenon/error_kind"}
 
-func deniedBy(meta tool.Bytes) bool {
+func failureOf(meta tool.Bytes) tool.Kind {
 	var span [1]jsonrpc.Span
 	if meta.Len() == 0 || jsonrpc.Members(meta, failureKey, span[:]) != nil || !span[0].Found() {
-		return false
+		return tool.Failed
 	}
 	kind, _ := jsonrpc.String(span[0].In(meta).Join())
-	return kind == string(tool.Denied)
+	switch k := tool.Kind(kind); k {
+	case tool.Denied, tool.Timeout:
+		return k
+	}
+	return tool.Failed
 }
 
 // answered reads the result of a server.
@@ -107,10 +111,7 @@ func answered(r *Request, raw tool.Bytes) *tool.Result {
 	}
 	res.Raw = raw
 	if string(spans[0].In(raw).Join()) == "true" {
-		res.Kind = tool.Failed
-		if spans[2].Found() && deniedBy(spans[2].In(raw)) {
-			res.Kind = tool.Denied
-		}
+		res.Kind = failureOf(spans[2].In(raw))
 	}
 	return res
 }

@@ -262,6 +262,9 @@ func (c *Client) reason(address string, err error) error {
 // Reason returns an error of [Client.HTTP] as a sentence about a host, without the
 // address, which an error of the library holds in whole.
 func Reason(host string, err error) error {
+	if e, ok := errors.AsType[*lateError](err); ok {
+		return &failure{Reason(host, e.error).Error() + "; the attempt before failed: " + e.before, err}
+	}
 	if e, ok := errors.AsType[*refusedError](err); ok {
 		return e.err
 	}

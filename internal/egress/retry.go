@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -33,23 +34,50 @@ func Seconds(n ...float64) []time.Duration {
 
 // retry makes attempts until one succeeds, none is left, or none can end in time.
 func (c *Client) retry(ctx context.Context, r Request, u *url.URL) (*http.Response, int, error) {
+	var slept time.Duration
+	before := "" // what became of the attempt before
 	for attempt := 1; ; attempt++ {
 		resp, err := c.once(ctx, r, u)
+		if err != nil && before != "" && ctx.Err() != nil {
+			err = &lateError{err, before}
+		}
 		if attempt > len(r.Retry.Waits) || !r.Retry.repeats(r.Method, resp, err) {
 			return resp, attempt, err
 		}
 		wait, ok := r.Retry.wait(attempt, resp)
-		if deadline, has := ctx.Deadline(); !ok || has && time.Until(deadline) <= wait {
+		if deadline, has := ctx.Deadline(); !ok || has && time.Until(deadline) <= wait || slept+wait > patience && isSteady(resp) {
 			return resp, attempt, err
 		}
 		if err == nil {
 			resp.Body.Close()
+			before = fmt.Sprintf("it answered %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+		} else {
+			before = c.reason(u.String(), err).Error()
 		}
 		if err := sleep(ctx, wait); err != nil {
-			return nil, attempt, err
+			return nil, attempt, &lateError{err, before}
 		}
+		slept += wait
 	}
 }
+
+// patience is how long a host is waited for that says too many requests were made, and
+// not when there will be room: that is rarely soon, and who asks can do something else.
+const patience = 5 * time.Second
+
+func isSteady(resp *http.Response) bool {
+	return resp != nil && resp.StatusCode == http.StatusTooManyRequests && retryAfter(resp.Header.Get("Retry-After"), time.Now()) == 0
+}
+
+// A lateError is the error for a time that is over, after an attempt that failed by
+// something else.
+type lateError struct {
+	error
+
+	before string
+}
+
+func (e *lateError) Unwrap() error { return e.error }
 
 func (r Retry) repeats(method string, resp *http.Response, err error) bool {
 	switch method {

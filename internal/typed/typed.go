@@ -26,6 +26,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -135,11 +136,16 @@ func AddContent[In, Out any](srv *mcp.Server, sp Spec, answer func(context.Conte
 			res.SetError(err)
 			return res, nil
 		}
+		ctx, cancel := within(ctx, req)
+		defer cancel()
 		content, out, err := answer(ctx, req, in)
 		if err != nil {
 			res.SetError(err)
-			if isRefused(err) {
+			switch {
+			case isRefused(err):
 				res.Meta = mcp.Meta{FailureKey: "denied"}
+			case ctx.Err() == context.DeadlineExceeded:
+				res.Meta = mcp.Meta{FailureKey: "timeout"}
 			}
 			return res, nil
 		}
@@ -152,9 +158,23 @@ func AddContent[In, Out any](srv *mcp.Server, sp Spec, answer func(context.Conte
 }
 
 // FailureKey is the member of a result's _meta that tells a gateway what kind of failure
-// it is. With "denied" a rule of the server stands behind it: nothing was done, another
+// it is. With "timeout" the time was over. With "denied" a rule of the server stands behind it: nothing was done, another
 // way to the same end is not to be looked for, and the call is not repeated.
 const FailureKey = "tenon/error_kind"
+
+// TimeoutKey is the member of a call's _meta that says in milliseconds how long its caller
+// waits. The call ends a little earlier: who does it knows best what it hung on.
+const TimeoutKey = "tenon/timeout_ms"
+
+// within returns the context for a call.
+func within(ctx context.Context, req *mcp.CallToolRequest) (context.Context, context.CancelFunc) {
+	ms, ok := req.Params.Meta[TimeoutKey].(float64)
+	if !ok || ms <= 0 || ms > 1e9 {
+		return ctx, func() {}
+	}
+	whole := time.Duration(ms * float64(time.Millisecond))
+	return context.WithTimeout(ctx, whole-min(whole/10, time.Second))
+}
 
 // refused is an error that a rule of the server stands behind. Packages that know nothing
 // of this one have it as a method of theirs.

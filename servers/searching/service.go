@@ -27,6 +27,7 @@ const maxAnswer = 4 << 20
 // all of it ends with the call.
 func (to service) ask(ctx context.Context, body []byte, waits []time.Duration) (object, error) {
 	to.header.Set("Content-Type", "application/json")
+	before := "" // of what was broken, once something was
 	for {
 		resp, err := to.client.Do(ctx, egress.Request{
 			Method: http.MethodPost, URL: to.url, Header: to.header, Body: body, MaxBody: maxAnswer, Retry: egress.Retry{Waits: waits, Unsafe: true},
@@ -34,8 +35,9 @@ func (to service) ask(ctx context.Context, body []byte, waits []time.Duration) (
 		attempts := 1
 		switch {
 		case errors.Is(err, io.ErrUnexpectedEOF): // in the middle of the answer
+			before = "; before, its answer broke off"
 		case err != nil:
-			return nil, fmt.Errorf("%s could not be asked: %w", to.name, err)
+			return nil, fmt.Errorf("%s could not be asked: %w%s", to.name, err, before)
 		case !resp.OK():
 			return nil, to.refused(resp)
 		default:
@@ -44,6 +46,7 @@ func (to service) ask(ctx context.Context, body []byte, waits []time.Duration) (
 				return answer, nil
 			}
 			attempts = resp.Attempts
+			before = "; before, it answered with nothing that is JSON"
 		}
 		waits = waits[min(attempts-1, len(waits)):]
 		if len(waits) == 0 || !pause(ctx, waits[0]) {
