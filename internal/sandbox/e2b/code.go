@@ -30,8 +30,6 @@ const (
 	maxTrace  = 8000
 )
 
-var contextName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
-
 // interrupt sends to the interpreter of a context what the keys Ctrl and C send. There
 // is no request for that, but its process has the name of the context in its arguments.
 const interrupt = `for p in /proc/[0-9]*; do
@@ -103,7 +101,7 @@ func (x *box) ensure(ctx context.Context) error {
 		ID string `json:"id"`
 	}
 	err := x.tell(ctx, http.MethodPost, "/contexts", map[string]string{"language": "python", "cwd": sandbox.Home}, &made)
-	if err == nil && !contextName.MatchString(made.ID) {
+	if err == nil && !isName(made.ID, 100, "_-") {
 		err = errors.New("its answer names no context")
 	}
 	if err != nil {
@@ -413,17 +411,18 @@ func (h *hearing) outcome() *sandbox.Outcome {
 	return o
 }
 
-var colors = regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-z]`)
+// colors are what terminals take for such; made when the first cell has raised something.
+var colors = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-z]`) })
 
 // exception is what was raised, without colors.
 func (m *message) exception() *sandbox.Exception {
-	e := &sandbox.Exception{Name: egress.Plain(m.Name, 200), Value: egress.Cut(colors.ReplaceAllString(m.Value, ""), 2000)}
+	e := &sandbox.Exception{Name: egress.Plain(m.Name, 200), Value: egress.Cut(colors().ReplaceAllString(m.Value, ""), 2000)}
 	var text string
 	var lines []string
 	if json.Unmarshal(m.Traceback, &text) != nil && json.Unmarshal(m.Traceback, &lines) == nil {
 		text = strings.Join(lines, "\n")
 	}
-	if text = colors.ReplaceAllString(text, ""); len(text) > maxTrace {
+	if text = colors().ReplaceAllString(text, ""); len(text) > maxTrace {
 		text = text[:2000] + "\n[...]\n" + text[len(text)-maxTrace+2000:]
 	}
 	e.Traceback = strings.ToValidUTF8(text, "\uFFFD")

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -50,7 +49,22 @@ type newTimeout struct {
 	Timeout int `json:"timeout"`
 }
 
-var machineName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,62}$`)
+// isMachine reports whether a name is one of a machine, fit for the name of a host.
+func isMachine(name string) bool { return isName(name, 40, "-") }
+
+// isName reports whether a text is a name of letters, digits and, behind the first of
+// these, other characters.
+func isName(s string, most int, others string) bool {
+	for i, c := range []byte(s) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		case i > 0 && strings.IndexByte(others, c) >= 0:
+		default:
+			return false
+		}
+	}
+	return s != "" && len(s) <= most
+}
 
 func (c *control) header() http.Header {
 	return http.Header{"X-Api-Key": {c.key.Reveal()}, "Accept": {"application/json"}}
@@ -188,7 +202,7 @@ func (c *control) create(ctx context.Context, o Options, own *owner) (*machine, 
 	}
 	var m machine
 	err := c.ask(ctx, http.MethodPost, "/sandboxes", in, &m, false)
-	if err == nil && !machineName.MatchString(m.SandboxID) {
+	if err == nil && !isMachine(m.SandboxID) {
 		err = errors.New("its answer names no sandbox")
 	}
 	if err == nil {
@@ -229,7 +243,7 @@ func (c *control) list(ctx context.Context, metadata string) ([]machine, error) 
 	}
 	var named []machine
 	for _, m := range all {
-		if machineName.MatchString(m.SandboxID) {
+		if isMachine(m.SandboxID) {
 			named = append(named, m)
 		}
 	}

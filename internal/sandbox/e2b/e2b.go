@@ -36,7 +36,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -91,8 +90,6 @@ type Backend struct {
 	ends   sync.WaitGroup // of machines that have ended by themselves
 }
 
-var template = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}$`)
-
 // New returns the back end. Its errors name the option as the server calls it. It
 // reaches nobody before the first Check or Create.
 func New(o Options) (*Backend, error) {
@@ -115,7 +112,7 @@ func New(o Options) (*Backend, error) {
 		o.Waits = egress.Seconds(1, 2, 4)
 	}
 	o.BaseURL, o.Machines = strings.TrimSuffix(o.BaseURL, "/"), strings.TrimSuffix(o.Machines, "/")
-	if !template.MatchString(o.Template) {
+	if !isName(o.Template, 128, "_.:/-") {
 		return nil, errors.New("option e2b_template: this is no name or id of a template")
 	}
 	pages, err := egress.New(egress.Options{

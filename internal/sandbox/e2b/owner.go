@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -25,8 +24,6 @@ const (
 	sweepLimit = 20 * time.Second
 	sweepMost  = 200 // machines at one start
 )
-
-var homeName = regexp.MustCompile(`^[a-z0-9]{16,64}$`)
 
 // An owner is this process, among those of this machine that make machines at E2B.
 type owner struct {
@@ -71,7 +68,7 @@ func homeOf(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !homeName.Match(b) {
+	if !isName(string(b), 64, "") {
 		return "", fmt.Errorf("%s does not hold what belongs there: remove it", path)
 	}
 	return string(b), nil
