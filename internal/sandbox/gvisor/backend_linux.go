@@ -188,9 +188,12 @@ func (b *Backend) try(ctx context.Context, f *found) error {
 		return fmt.Errorf("the interpreter does not run there: %v", err)
 	}
 	var seen struct {
-		Version, Log, Caps string
-		UID                int
-		Trap, Listing      bool
+		Version string `json:"version"`
+		Log     string `json:"log"`
+		UID     int    `json:"uid"`
+		Caps    string `json:"caps"`
+		Trap    bool   `json:"trap"`
+		Listing bool   `json:"listing"`
 	}
 	if err := json.Unmarshal([]byte(unquote(out.Results[0].Text)), &seen); err != nil {
 		return fmt.Errorf("its answer cannot be read: %w", err)

@@ -56,7 +56,7 @@ func (b *Backend) launch(ctx context.Context, f *found, spec sandbox.Spec) (*box
 		}
 	}
 	if err := x.start(ctx, f, at.root); err != nil {
-		x.clean()
+		_ = x.clean(ctx) // why it did not start is what counts
 		return nil, err
 	}
 	open, cancel := context.WithTimeout(ctx, startLimit)
@@ -148,17 +148,17 @@ func (x *box) end(ctx context.Context) (string, error) {
 		}
 		x.b.o.Logger.Warn("a sandbox of runsc ended by itself", "exit", x.p.Exit(), "said", x.p.Stderr())
 	}
-	err := x.clean()
+	err := x.clean(ctx)
 	x.b.remove(x)
 	return why, err
 }
 
 // clean ends the processes and removes the rest.
-func (x *box) clean() error {
+func (x *box) clean(ctx context.Context) error {
 	close(x.quit)
 	var err error
 	if x.p != nil {
-		now, cancel := context.WithCancel(context.Background())
+		now, cancel := context.WithCancel(ctx)
 		cancel() // nobody is asked
 		err = x.p.Stop(now)
 	}

@@ -61,7 +61,12 @@ func (r *root) build(prefix []string) error {
 		}
 	}
 	python, _ := filepath.Glob("/etc/python3*") // the pattern is good
-	c := copier{to: r.dir}
+	to, err := os.OpenRoot(r.dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = to.Close() }() // a folder
+	c := copier{to: to}
 	for _, path := range append(slices.Clone(host.Files), python...) {
 		if err := c.copy(path); err != nil {
 			return err
@@ -103,7 +108,7 @@ func (r *root) show(path string) error {
 
 // A copier copies small files that everybody may read.
 type copier struct {
-	to    string
+	to    *os.Root
 	files int
 	bytes int64
 }
@@ -116,8 +121,8 @@ func (c *copier) copy(path string) error {
 		if c.files++; c.files > maxCopies {
 			return fmt.Errorf("%s has more than %d files", path, maxCopies)
 		}
-		at := c.to + path
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		at := strings.TrimPrefix(path, "/")
+		if err := c.to.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 			return err
 		}
 		info, err := d.Info()
@@ -125,30 +130,30 @@ func (c *copier) copy(path string) error {
 		case err != nil:
 			return nil // it has just gone
 		case d.IsDir():
-			return os.MkdirAll(at, 0o755)
+			return c.to.MkdirAll(at, 0o755)
 		case d.Type() == fs.ModeSymlink:
 			target, err := os.Readlink(path)
 			if err != nil {
 				return nil // it has just gone
 			}
-			return os.Symlink(target, at)
+			return c.to.Symlink(target, at)
 		case d.Type() != 0 || info.Mode()&0o004 == 0:
 			return nil
 		}
 		if c.bytes += info.Size(); c.bytes > maxCopied {
 			return fmt.Errorf("%s and the files before it have more than %d MiB", path, maxCopied>>20)
 		}
-		return copyFile(path, at, info.Size())
+		return c.file(path, at, info.Size())
 	})
 }
 
-func copyFile(from, to string, size int64) error {
+func (c *copier) file(from, to string, size int64) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return nil // it has just gone
 	}
 	defer func() { _ = in.Close() }() // read only
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	out, err := c.to.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
