@@ -55,7 +55,11 @@ func addBring[In interface{ at() place }](s *server, srv *mcp.Server, sp typed.S
 			}
 			return nil, fileOutput{}, s.told(err)
 		}
-		return typed.Text(fmt.Sprintf("File %s to %s (%d bytes)", brought, put.Path, put.Size)), fileOutput{put.Path, put.Size}, nil
+		text := fmt.Sprintf("File %s to %s (%d bytes)", brought, put.Path, put.Size)
+		if c := clean(name); c != name && path.Base(put.Path) == c {
+			text += fmt.Sprintf(". It has another name than %.200q: only letters, digits and . _ - + are kept in a name", name)
+		}
+		return typed.Text(text), fileOutput{put.Path, put.Size}, nil
 	})
 }
 
@@ -79,13 +83,13 @@ func (s *server) addUpload(srv *mcp.Server) {
 // symbolic links are followed.
 func (s *server) openLocal(name string) (*os.File, error) {
 	if len(s.uploads) == 0 {
-		return nil, errors.New("no folder of this machine is opened for uploads: the operator sets the option upload_roots of the server python")
+		return nil, typed.Refuse("no folder of this machine is opened for uploads: the operator sets the option upload_roots of the server python")
 	}
 	if !filepath.IsAbs(name) || strings.ContainsRune(name, 0) {
 		return nil, errors.New("local_file_path must be an absolute path")
 	}
 	resolved, err := filepath.EvalSymlinks(filepath.Clean(name))
-	outside := errors.New("the file is not there, or not in a folder that is opened for uploads (" + strings.Join(s.uploads, ", ") + ")")
+	outside := typed.Refuse("the file is not there, or not in a folder that is opened for uploads (%s)", strings.Join(s.uploads, ", "))
 	if err != nil {
 		return nil, outside
 	}

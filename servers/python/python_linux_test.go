@@ -191,10 +191,10 @@ func TestBounds(t *testing.T) {
 	if text, _ := c.call("run_python_code", map[string]any{"sandbox_id": id, "code_block": "import os\nos._exit(1)"}); !strings.Contains(text, "variables and imports are lost") {
 		t.Errorf("got %s", text)
 	}
-	huge := strings.Repeat("x", 10<<20)
+	huge, large := strings.Repeat("x", 10<<20), strings.Repeat("x", 3<<20)
 	for name, arguments := range map[string]map[string]any{
-		"run_python_code": {"sandbox_id": id, "code_block": huge}, "run_command": {"sandbox_id": id, "command": huge},
-		"list_files": {"sandbox_id": huge}, "python": {"code": huge}, "download_file_from_internet_to_sandbox": {"sandbox_id": id, "url": huge},
+		"run_python_code": {"sandbox_id": id, "code_block": huge}, "run_command": {"sandbox_id": id, "command": large},
+		"list_files": {"sandbox_id": large}, "python": {"code": large}, "download_file_from_internet_to_sandbox": {"sandbox_id": id, "url": large},
 	} {
 		c.bad(name, arguments, "at most")
 	}
@@ -304,7 +304,7 @@ func TestSessions(t *testing.T) {
 func TestUpload(t *testing.T) {
 	t.Parallel()
 	dir, outside := t.TempDir(), t.TempDir()
-	for path, text := range map[string]string{filepath.Join(dir, "data.csv"): "1,2", filepath.Join(outside, "secret"): "s"} {
+	for path, text := range map[string]string{filepath.Join(dir, "data.csv"): "1,2", filepath.Join(dir, "my data (1).csv"): "3", filepath.Join(outside, "secret"): "s"} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -329,6 +329,10 @@ func TestUpload(t *testing.T) {
 	}
 	if out := c.good("run_command", map[string]any{"sandbox_id": id, "command": "cat in/data.csv"}); out["stdout"] != "1,2" {
 		t.Errorf("got %v", out)
+	}
+	if text, _ := c.call("upload_file_from_local_to_sandbox", map[string]any{"sandbox_id": id, "local_file_path": filepath.Join(dir, "my data (1).csv")}); !strings.Contains(text, "/home/user/my_data__1_.csv") ||
+		!strings.Contains(text, `another name than "my data (1).csv"`) {
+		t.Errorf("of a file that got another name: %s", text)
 	}
 	c.good("upload_file_from_local_to_sandbox", map[string]any{"sandbox_id": id, "local_file_path": filepath.Join(dir, "near")})
 	for path, want := range map[string]string{

@@ -74,6 +74,9 @@ func (s *server) extracted(ctx context.Context, in extractIn) (string, extract.A
 		return "", a, err
 	}
 	a.URL, a.Error = clean(a.URL), s.sieve.hide(clean(a.Error))
+	if a.Cause != nil {
+		return "", a, fmt.Errorf("nothing was found out from %s: %w", a.URL, a.Cause)
+	}
 	a.Info, _ = cut(s.sieve.hide(clean(a.Info)), scrapeChars/2)
 	t, err := text(a)
 	return t, a, err

@@ -30,8 +30,15 @@ func (s *sieve) results(answer object, hits string, notes []string) (string, any
 	if _, ok := answer.get(hits).([]any); !ok {
 		answer = answer.with(hits, []any{})
 	}
+	if len(answer.list(hits)) == 0 {
+		notes = append(notes, nothingFound)
+	}
 	return fit(answer, hits, notes)
 }
+
+// nothingFound is what is said of a search without results.
+const nothingFound = "no page was found: search for fewer or more common words, without quotes and operators such as site:, in another language, or without a bound on the age; " +
+	"of a further page it means that there are no more results"
 
 // hide takes secrets out of a text.
 func (s *sieve) hide(t string) string {

@@ -91,7 +91,7 @@ func TestGoogleWithoutQuotes(t *testing.T) {
 		t.Errorf("asked %v", q)
 	}
 	w.serper.Fail(doubles.Fault{Empty: true})
-	if _, data = w.call("google_search", args{"q": `"ferries" Skarn`}); len(data["organic"].([]any)) != 0 || len(w.serper.Calls()) != 4 {
+	if _, data = w.call("google_search", args{"q": `"ferries" Skarn`}); len(data["organic"].([]any)) != 0 || len(w.serper.Calls()) != 4 || !strings.Contains(fmt.Sprint(data["notes"]), "fewer or more common words") {
 		t.Errorf("%v after %d calls", data, len(w.serper.Calls()))
 	}
 	if w.call("google_search", args{"q": "ferries"}); len(w.serper.Calls()) != 5 {

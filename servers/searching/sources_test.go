@@ -336,19 +336,14 @@ func TestExtract(t *testing.T) {
 		t.Errorf("%v", data)
 	}
 	w.openai.Fail(doubles.Fault{Status: 401})
-	_, data = w.call("scrape_and_extract_info", ask)
-	if data["success"] != false || !strings.Contains(fmt.Sprint(data["error"]), "SUMMARY_LLM_API_KEY") {
-		t.Errorf("%v", data)
-	}
+	wants(t, w.refuse("scrape_and_extract_info", ask), "nothing was found out", "SUMMARY_LLM_API_KEY")
 	before := len(w.openai.Calls())
 	for _, bad := range []args{
 		{"url": "http://127.0.0.1/", "info_to_extract": "x"},
 		{"url": "https://huggingface.co/datasets/x/y", "info_to_extract": "x"},
 		{"url": "http://harbour.example/lighthouse", "info_to_extract": "x", "custom_headers": args{"Authorization": "Bearer x"}},
 	} {
-		if _, data = w.call("scrape_and_extract_info", bad); data["success"] != false || data["error"] == "" {
-			t.Errorf("%v: %v", bad, data)
-		}
+		w.refuse("scrape_and_extract_info", bad)
 	}
 	if n := len(w.openai.Calls()); n != before {
 		t.Errorf("the model was asked %d times", n-before)

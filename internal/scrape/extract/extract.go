@@ -81,7 +81,13 @@ type Answer struct {
 	Model        string `json:"model_used" jsonschema:"model that read the page"`
 	Tokens       int    `json:"tokens_used" jsonschema:"tokens that it took"`
 	Verification string `json:"verification_recommendation,omitempty" jsonschema:"what to do before relying on it"`
+
+	// Cause is what went wrong; nil where the page was read and says nothing of what is
+	// wanted.
+	Cause error `json:"-"`
 }
+
+func (a *Answer) fail(err error) { a.Cause, a.Error = err, err.Error() }
 
 // Stats say what was read.
 type Stats struct {
@@ -99,12 +105,12 @@ type Stats struct {
 func (e *Extractor) Extract(ctx context.Context, r Request) (Answer, error) {
 	a := Answer{URL: strings.TrimSpace(r.URL), Model: e.o.Model.Name}
 	if want := strings.TrimSpace(r.Want); want == "" || len(want) > maxWant {
-		a.Error = fmt.Sprintf("say in info_to_extract what is wanted, in at most %d bytes", maxWant)
+		a.fail(fmt.Errorf("say in info_to_extract what is wanted, in at most %d bytes", maxWant))
 		return a, nil
 	}
 	page, err := e.o.Chain.Fetch(ctx, scrape.Request{URL: r.URL, About: r.Want, Header: r.Header})
 	if err != nil {
-		a.Error = err.Error()
+		a.fail(err)
 		return a, canceled(ctx)
 	}
 	a.URL = page.URL
@@ -117,7 +123,7 @@ func (e *Extractor) Extract(ctx context.Context, r Request) (Answer, error) {
 	a.Stats.Pieces, a.Stats.LastLine, a.Stats.All = run.asked, run.lastLine(), run.all
 	switch {
 	case err != nil:
-		a.Error = err.Error()
+		a.fail(err)
 		return a, canceled(ctx)
 	case info == "":
 		a.Error = "The requested information was not found in the provided document."
