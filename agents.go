@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/agent"
+	"github.com/tenon-mcp/tenon/internal/agent/a2a"
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/model"
@@ -28,6 +29,7 @@ type delegate struct {
 	entry *config.Server
 	set   *config.Agent
 	run   agent.Runner // where it is a model
+	there *a2a.Agent   // where it is one elsewhere
 }
 
 type subtaskInput struct {
@@ -39,7 +41,13 @@ type subtaskInput struct {
 func (k maker) delegate(o *upstream.Options, s *config.Server, m *member) error {
 	a := s.Care.Agent
 	d := &delegate{entry: s, set: a}
-	if a.Tool.Name == "" {
+	switch {
+	case a.A2A != "":
+		var err error
+		if d.there, err = k.elsewhere(d); err != nil {
+			return err
+		}
+	case a.Tool.Name == "":
 		client, err := modelOf(k.cfg, "agent", &a.Model)
 		if err != nil {
 			return fmt.Errorf("agent: %w", err)
@@ -62,12 +70,20 @@ func (k maker) delegate(o *upstream.Options, s *config.Server, m *member) error 
 	o.Dial = k.inProcess(srv)
 	m.delegate = d
 	m.meta = map[string]tool.Meta{subtaskTool: {
-		Registered: true, ReadOnly: a.Tool.Name == "" && a.Mode == tool.ModeReadOnly,
+		Registered: true, ReadOnly: a.Tool.Name == "" && a.A2A == "" && a.Mode == tool.ModeReadOnly,
 		SideEffect: tool.EffectExternal, RiskLevel: tool.RiskMedium, MaxResultChars: a.MaxResult,
 		SearchHint: "agent delegate subtask sub-agent 代理 子任务 委托",
 		Labels:     []tool.Label{tool.LabelUntrusted},
 	}}
+	if a.A2A != "" { // what it is told leaves this pool
+		m.meta[subtaskTool] = withLabel(m.meta[subtaskTool], tool.LabelEgress)
+	}
 	return nil
+}
+
+func withLabel(m tool.Meta, l tool.Label) tool.Meta {
+	m.Labels = append(m.Labels, l)
+	return m
 }
 
 // delegate carries out a call of an agent.
@@ -86,6 +102,9 @@ func (v view) delegate(ctx context.Context, d *delegate, r *call.Request, params
 	w := &deputy{view: v, delegate: d, asked: r, depth: depth + 1}
 	if d.set.Tool.Name != "" {
 		return w.pass(ctx, p.Arguments.Subtask)
+	}
+	if d.there != nil {
+		return w.call(ctx, p.Arguments.Subtask, params)
 	}
 	return w.work(ctx, p.Arguments.Subtask)
 }
@@ -187,7 +206,7 @@ func (w *deputy) work(ctx context.Context, subtask string) (tool.Bytes, error) {
 	if out.Stopped != "" {
 		r.Note("agent", "the agent %s had to answer early: %s", w.entry.Name, out.Stopped)
 	}
-	out.Text = bounded(out.Text, w.set.MaxResult)
+	out.Text = shortened(out.Text, w.set.MaxResult)
 	return agentAnswer(out.Text, &out), nil
 }
 
@@ -196,8 +215,8 @@ func (w *deputy) isAgent(server string) bool {
 	return m != nil && m.delegate != nil
 }
 
-// bounded cuts a text that is longer than its bound, and says so within it.
-func bounded(text string, most int) string {
+// shortened cuts a text that is longer than its bound, and says so within it.
+func shortened(text string, most int) string {
 	const note = "\n[cut]"
 	if utf8.RuneCountInString(text) <= most {
 		return text

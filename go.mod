@@ -50,7 +50,8 @@ require (
 )
 
 require (
-	github.com/a2aproject/a2a-go/v2 v2.2.1 // indirect
+	github.com/a2aproject/a2a-go/v2 v2.2.1
+	golang.org/x/mod v0.42.0 // indirect
 )
 
 require (

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/url"
 	"path"
 	"strings"
 
@@ -10,7 +11,8 @@ import (
 )
 
 // An Agent says that an entry is another agent, which is shown as a server with the
-// one tool execute_subtask: a tool of the pool, or a model that works with its tools.
+// one tool execute_subtask: a tool of the pool, a model that works with its tools,
+// or an agent elsewhere.
 type Agent struct {
 	Description string
 	MaxResult   int // characters
@@ -18,6 +20,9 @@ type Agent struct {
 
 	Tool     tool.ID // that does the work; or
 	Argument string  // of it, which gets the subtask
+
+	A2A     string // URL of an agent that speaks A2A; or
+	Headers map[string]tool.Secret
 
 	Model Model
 	AgentLimits
@@ -77,6 +82,11 @@ func readDelegate(in *object, a *Agent) {
 			in.fail(in.at("tool"), fmt.Sprintf("tool: %q names no tool", clip(to)), `write "server/tool"`)
 		}
 	}
+	in.text("a2a", &a.A2A)
+	in.secrets("headers", wrongHeader, &a.Headers)
+	if u, err := url.Parse(a.A2A); a.A2A != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil) {
+		in.fail(in.at("a2a"), "a2a wants http://host… or https://host…, without user and password", "its card is at /.well-known/agent-card.json below it")
+	}
 	if n := in.key("model"); n != nil {
 		a.Model.read(n, in)
 	}
@@ -84,18 +94,27 @@ func readDelegate(in *object, a *Agent) {
 
 // checkAgent looks at what goes together.
 func checkAgent(in *object) {
-	byModel, byTool := in.has("model"), in.has("tool")
-	if byModel == byTool {
-		in.fail(in.n, "agent wants one of model and tool", "tool is a tool of the pool that takes the subtask, model an endpoint that works with tools of the pool")
+	loop := []string{"instructions", "skill", "mode", "max_iters", "max_calls", "max_tokens", "tools"}
+	keys := map[string][]string{"model": loop, "tool": {"argument"}, "a2a": {"headers"}} // of one kind alone
+	kind := ""
+	for _, k := range []string{"model", "tool", "a2a"} {
+		if in.has(k) {
+			if kind != "" {
+				kind = "two"
+				break
+			}
+			kind = k
+		}
+	}
+	if keys[kind] == nil {
+		in.fail(in.n, "agent wants one of model, tool and a2a", "model is an endpoint that works with tools of the pool, tool a tool of the pool that takes the subtask, a2a the URL of an agent elsewhere")
 		return
 	}
-	wrong := []string{"argument"}
-	if byTool {
-		wrong = []string{"instructions", "skill", "mode", "max_iters", "max_calls", "max_tokens", "tools"}
-	}
-	for _, key := range wrong {
-		if in.has(key) {
-			in.fail(in.at(key), key+" means nothing here", "it goes with "+map[bool]string{true: "model", false: "tool"}[byTool])
+	for of, all := range keys {
+		for _, key := range all {
+			if of != kind && in.has(key) {
+				in.fail(in.at(key), key+" means nothing here", "it goes with "+of)
+			}
 		}
 	}
 }
@@ -127,6 +146,13 @@ func (a *Agent) shown() map[string]any {
 	}
 	if a.Tool.Name != "" {
 		m["tool"], m["argument"] = path.Join(a.Tool.Server, a.Tool.Name), a.Argument
+		return m
+	}
+	if a.A2A != "" {
+		m["a2a"] = a.A2A
+		if len(a.Headers) > 0 {
+			m["headers"] = a.Headers
+		}
 		return m
 	}
 	m["tools"], m["max_iters"], m["max_calls"], m["max_tokens"] = a.Tools, a.MaxIters, a.MaxCalls, a.AgentLimits.MaxTokens

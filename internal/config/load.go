@@ -265,7 +265,11 @@ func (l *loader) keepSecrets(s Server) {
 	if a := s.Care.Agent; a != nil && a.Model.Key.Reveal() != "" {
 		l.hide("key", a.Model.Key.Reveal())
 	}
-	for _, values := range []map[string]tool.Secret{s.Env, s.Headers} {
+	headers := []map[string]tool.Secret{s.Env, s.Headers}
+	if a := s.Care.Agent; a != nil {
+		headers = append(headers, a.Headers)
+	}
+	for _, values := range headers {
 		for name, v := range values {
 			l.hide(name, v.Reveal())
 		}

@@ -1,0 +1,160 @@
+package tenon_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/internal/upstreamtest/doubles"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+func elsewhere(t *testing.T, url, more string) *tenon.Gateway {
+	t.Helper()
+	g, _ := agents(t, fmt.Sprintf("version: 1\nservers:\n  there: {agent: {a2a: %q, headers: {Authorization: Bearer %s}%s}}\n", url, fakeKey, more), tenon.Options{})
+	return g
+}
+
+func tell(text string) tool.Call {
+	b, _ := json.Marshal(map[string]string{"subtask": text})
+	return tool.Call{Arguments: b}
+}
+
+// TestAnAgentElsewhere speaks to a server of the official SDK, with and without streams.
+func TestAnAgentElsewhere(t *testing.T) {
+	for _, streams := range []bool{true, false} {
+		d := doubles.StartAgent(t, streams, "")
+		g := elsewhere(t, d.URL, "")
+		var progress []string
+		for word, want := range map[string]string{
+			"hello": "Hello, world!", "depth": "depth 1", "fail": "gave up: its task is failed: It is too hard.", "login": "wants a login",
+			"ask": "nobody can be asked here, so its task was canceled. Call it again with the answer in the subtask. It asked: Which host?",
+		} {
+			c := tell(word)
+			c.Progress = func(p json.RawMessage) { progress = append(progress, string(p)) }
+			if res := subtask(t, g, "there", c); !strings.Contains(res.Text(), want) || (res.Kind == "") != (word == "hello" || word == "depth") {
+				t.Errorf("streams %v: %s: %s: %s", streams, word, res.Kind, res.Text())
+			}
+		}
+		if streams && !strings.Contains(strings.Join(progress, "\n"), "I am at it.") {
+			t.Errorf("progress %q", progress)
+		}
+		await(t, "the tasks that wait to be canceled", func() bool { return d.Canceled() == 2 })
+		for _, key := range d.Requests() {
+			if key != "Bearer "+fakeKey {
+				t.Errorf("asked with %q", key)
+			}
+		}
+	}
+}
+
+// TestWhatAnAgentMakes becomes content of MCP.
+func TestWhatAnAgentMakes(t *testing.T) {
+	for _, streams := range []bool{true, false} {
+		g := elsewhere(t, doubles.StartAgent(t, streams, "").URL, "")
+		res := subtask(t, g, "there", tell("make"))
+		var got struct {
+			Content    []map[string]any `json:"content"`
+			Structured map[string]any   `json:"structuredContent"`
+		}
+		if err := json.Unmarshal(res.Raw.Join(), &got); err != nil || len(got.Content) != 6 {
+			t.Fatalf("%s: %s, %v", res.Kind, res.Raw.Join(), err)
+		}
+		var kinds []string
+		for _, b := range got.Content {
+			kinds = append(kinds, b["type"].(string))
+		}
+		resource, _ := got.Content[4]["resource"].(map[string]any)
+		if strings.Join(kinds, " ") != "text text text image resource resource_link" || got.Structured["hosts"] != 3.0 || got.Content[1]["text"] != "part two" ||
+			!strings.HasSuffix(fmt.Sprint(resource["uri"]), "/.._report__1.pdf") || got.Content[5]["uri"] != "https://example.com/x.csv" {
+			t.Errorf("streams %v: %s", streams, res.Raw.Join())
+		}
+	}
+	g := elsewhere(t, doubles.StartAgent(t, true, "").URL, ", max_result_chars: 100")
+	if res := subtask(t, g, "there", tell("make")); len(res.Text()) > 400 {
+		t.Errorf("%d characters", len(res.Text()))
+	}
+}
+
+// TestABrokenStreamIsTakenUp goes on with the task where the connection broke.
+func TestABrokenStreamIsTakenUp(t *testing.T) {
+	d := doubles.StartAgent(t, true, "")
+	g := elsewhere(t, d.URL, "")
+	d.Break(2)
+	began := make(chan *tool.Result)
+	c := tell("slow")
+	go func() { began <- subtask(t, g, "there", c) }()
+	await(t, "the stream to be taken up", func() bool { return len(d.Requests()) >= 3 })
+	close(d.Release)
+	if res := <-began; res.Kind != "" || res.Text() != "late" {
+		t.Errorf("%s: %s", res.Kind, res.Text())
+	}
+}
+
+// TestAnAgentElsewhereIsCanceled with the call that it works for.
+func TestAnAgentElsewhereIsCanceled(t *testing.T) {
+	for _, streams := range []bool{true, false} {
+		d := doubles.StartAgent(t, streams, "")
+		g := elsewhere(t, d.URL, "")
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan *tool.Result)
+		c := tell("wait")
+		c.Server, c.Tool = "there", "execute_subtask"
+		go func() { done <- g.Call(ctx, c) }()
+		await(t, "the task to begin", func() bool { return len(d.Requests()) >= 2 || streams && len(d.Requests()) == 1 })
+		if streams {
+			time.Sleep(100 * time.Millisecond)
+		}
+		cancel()
+		if res := <-done; res.Kind != tool.Canceled {
+			t.Errorf("%s: %s", res.Kind, res.Text())
+		}
+		await(t, "tasks/cancel", func() bool { return d.Canceled() == 1 })
+	}
+}
+
+// TestAnAgentElsewhereCannotBeHad says why.
+func TestAnAgentElsewhereCannotBeHad(t *testing.T) {
+	far := doubles.StartAgent(t, true, "http://10.1.2.3:99/invoke")
+	for url, want := range map[string]string{
+		far.URL:              "names only addresses at other hosts (10.1.2.3:99)",
+		far.URL + "/nothing": "HTTP status 404",
+		"http://127.0.0.1:1": "its card cannot be had",
+	} {
+		if res := subtask(t, elsewhere(t, url, ""), "there", tell("hello")); res.Kind != tool.Failed || !strings.Contains(res.Text(), want) {
+			t.Errorf("%s: %s: %s", url, res.Kind, res.Text())
+		}
+	}
+	if n := len(far.Requests()); n != 0 {
+		t.Errorf("it was asked %d times", n)
+	}
+	g := elsewhere(t, "http://169.254.169.254/", "")
+	if res := subtask(t, g, "there", tell("hello")); res.Kind != tool.Unavailable {
+		t.Errorf("the address of a cloud's credentials: %s: %s", res.Kind, res.Text())
+	}
+	d := doubles.StartAgent(t, true, "")
+	c := tell("hello")
+	c.Params = json.RawMessage(`{"name": "x", "arguments": {"subtask": "hello"}, "_meta": {"tenon/depth": 2}}`)
+	if res := subtask(t, elsewhere(t, d.URL, ""), "there", c); res.Kind != tool.Failed || !strings.Contains(res.Text(), "2 deep") || len(d.Requests()) != 0 {
+		t.Errorf("too deep: %s: %s", res.Kind, res.Text())
+	}
+}
+
+// await waits until something is so.
+func await(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	limit := time.After(10 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !so() {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+// Package a2a has an agent that speaks the Agent2Agent protocol (1.0) work on subtasks.
+//
+//	a, err := a2a.New(a2a.Options{URL: "https://agents.example", HTTP: client})
+//	out, err := a.Run(ctx, a2a.Work{Text: "Which service failed first?"}, tell)
+//	if out.Question != "" { // it wants to know something before it goes on
+//		out, err = a.Run(ctx, a2a.Work{Text: answer, Task: out.Task, Context: out.Context}, tell)
+//	}
+//
+// The agent's card says how it is spoken to; only the host of its URL is reached, whatever
+// the card says. A stream that breaks is taken up again, or the task is asked for from time
+// to time. A task whose caller gives up is canceled.
+package a2a
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	protocol "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2aclient"
+	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
+)
+
+// Bounds that no configuration raises.
+const (
+	maxBody    = 32 << 20 // bytes of one answer, or of all its events
+	cardLife   = 5 * time.Minute
+	maxBreaks  = 5 // in a row
+	cancelTime = 5 * time.Second
+)
+
+// Options say which agent it is.
+type Options struct {
+	URL    string
+	HTTP   *http.Client      // that reaches the host of URL and nothing else
+	Header map[string]string // of each request, such as Authorization
+	// Go runs what goes on after a call: it tells the agent that nobody waits any more.
+	Go    func(func())
+	Pause time.Duration // between two looks at a task; 0 is a second
+}
+
+// An Agent is one agent elsewhere. It is safe for concurrent use.
+type Agent struct {
+	o    Options
+	host string
+
+	mu     sync.Mutex
+	client *a2aclient.Client
+	until  time.Time // the card counts
+}
+
+// New returns an agent. Nothing is asked yet.
+func New(o Options) (*Agent, error) {
+	u, err := url.Parse(o.URL)
+	if err != nil || u.Host == "" {
+		return nil, errors.New("a2a wants the URL of an agent")
+	}
+	if o.Pause == 0 {
+		o.Pause = time.Second
+	}
+	client := *o.HTTP
+	client.Transport = guarded{client.Transport, o.Header}
+	o.HTTP = &client
+	return &Agent{o: o, host: u.Host}, nil
+}
+
+// guarded sets headers, and bounds what is read.
+type guarded struct {
+	next   http.RoundTripper
+	header map[string]string
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	for name, value := range g.header {
+		r.Header.Set(name, value)
+	}
+	resp, err := g.next.RoundTrip(r)
+	if err == nil {
+		resp.Body = http.MaxBytesReader(nil, resp.Body, maxBody)
+	}
+	return resp, err
+}
+
+// connect returns a client by the agent's card.
+func (a *Agent) connect(ctx context.Context) (*a2aclient.Client, error) {
+	a.mu.Lock()
+	client, until := a.client, a.until
+	a.mu.Unlock()
+	if client != nil && time.Now().Before(until) {
+		return client, nil
+	}
+	card, err := agentcard.NewResolver(a.o.HTTP).Resolve(ctx, a.o.URL)
+	if status, ok := errors.AsType[*agentcard.ErrStatusNotOK](err); ok {
+		return nil, fmt.Errorf("its card at /.well-known/agent-card.json cannot be had: HTTP status %d", status.StatusCode)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("its card cannot be had: %w", err)
+	}
+	var near []*protocol.AgentInterface
+	var far []string
+	for _, i := range card.SupportedInterfaces {
+		if u, err := url.Parse(i.URL); err == nil && strings.EqualFold(u.Host, a.host) {
+			near = append(near, i)
+		} else if err == nil {
+			far = append(far, u.Host)
+		}
+	}
+	if len(near) == 0 && len(far) > 0 {
+		return nil, fmt.Errorf("its card names only addresses at other hosts (%.200s), which are not reached; the operator should set a2a to the URL of that host", strings.Join(far, ", "))
+	}
+	card.SupportedInterfaces = near
+	client, err = a2aclient.NewFactory(a2aclient.WithDefaultsDisabled(), a2aclient.WithJSONRPCTransport(a.o.HTTP), a2aclient.WithRESTTransport(a.o.HTTP)).CreateFromCard(ctx, card)
+	if err != nil {
+		return nil, fmt.Errorf("it offers no way that is known here (A2A 1.0 by JSON-RPC or HTTP+JSON): %w", err)
+	}
+	a.mu.Lock()
+	a.client, a.until = client, time.Now().Add(cardLife)
+	a.mu.Unlock()
+	return client, nil
+}
+
+// Work is a subtask, or an answer to what the agent asked about one.
+type Work struct {
+	Text          string
+	Task, Context string // that it belongs to; empty for a new one
+	Metadata      map[string]any
+}
+
+// ErrLost says that the connection ended before anything was known of the task: the agent
+// may work on it or not.
+var ErrLost = errors.New("the connection ended before the agent named its task")
+
+// Run has the agent work. tell is told what it says meanwhile, and may be nil. An error
+// says that there is no answer, and why; ErrLost that nobody knows.
+func (a *Agent) Run(ctx context.Context, w Work, tell func(step string)) (Outcome, error) {
+	client, err := a.connect(ctx)
+	if err != nil {
+		return Outcome{}, ended(ctx, err)
+	}
+	m := protocol.NewMessage(protocol.MessageRoleUser, protocol.NewTextPart(w.Text))
+	m.TaskID, m.ContextID, m.Metadata = protocol.TaskID(w.Task), w.Context, w.Metadata
+	r := &run{client: client, tell: tell, pause: a.o.Pause, task: protocol.Task{ID: m.TaskID, ContextID: w.Context}}
+	r.task.Status.State = protocol.TaskStateSubmitted
+	err = r.stream(client.SendStreamingMessage(ctx, &protocol.SendMessageRequest{Message: m, Config: &protocol.SendMessageConfig{ReturnImmediately: true}}))
+	if err != nil && r.events == 0 {
+		if reached(err) {
+			return Outcome{}, ended(ctx, err)
+		}
+		if w.Task == "" {
+			return Outcome{}, ended(ctx, fmt.Errorf("%w: %w", ErrLost, err))
+		}
+	}
+	if err == nil || r.task.ID != "" {
+		err = r.finish(ctx)
+	}
+	if ctx.Err() != nil {
+		a.Cancel(ctx, string(r.task.ID), r.done())
+		return Outcome{}, context.Cause(ctx)
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	return r.outcome()
+}
+
+// Cancel tells the agent that nobody waits for a task any more, unless it has ended.
+func (a *Agent) Cancel(ctx context.Context, task string, ended bool) {
+	if task == "" || ended {
+		return
+	}
+	a.mu.Lock()
+	client := a.client
+	a.mu.Unlock()
+	if client == nil {
+		return
+	}
+	a.o.Go(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
+		defer cancel()
+		_, _ = client.CancelTask(ctx, &protocol.CancelTaskRequest{ID: protocol.TaskID(task)}) // it may have ended meanwhile
+	})
+}
+
+// ended returns why ctx has ended, where it has, else err.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// reached reports whether an error is the agent's own answer, or says that it was not
+// reached at all: then it does not work on anything.
+func reached(err error) bool {
+	for _, said := range []error{
+		protocol.ErrInvalidRequest, protocol.ErrMethodNotFound, protocol.ErrInvalidParams, protocol.ErrTaskNotFound, protocol.ErrUnsupportedOperation,
+		protocol.ErrUnsupportedContentType, protocol.ErrExtensionSupportRequired, protocol.ErrVersionNotSupported, protocol.ErrUnauthenticated, protocol.ErrUnauthorized,
+	} {
+		if errors.Is(err, said) {
+			return true
+		}
+	}
+	return strings.Contains(err.Error(), "unexpected HTTP status: 4") || !errors.Is(err, io.EOF) && strings.Contains(err.Error(), "connection refused")
+}
