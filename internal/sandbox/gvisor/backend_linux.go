@@ -97,7 +97,11 @@ func (b *Backend) check(ctx context.Context) (*found, error) {
 		try = []string{b.o.Platform}
 	}
 	var why []string
+	started := false
 	for _, platform := range try {
+		if started {
+			break // another platform changes nothing
+		}
 		for _, python := range pythons {
 			f := &found{runsc: runsc, platform: platform, python: python}
 			err := b.try(ctx, f)
@@ -108,11 +112,14 @@ func (b *Backend) check(ctx context.Context) (*found, error) {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
+			started = started || errors.Is(err, errInside)
 			why = append(why, fmt.Sprintf("%s with %s: %v", platform, python.Path, err))
 		}
 	}
 	return nil, unavailable("%s makes no sandbox here, so nothing is run (%s). Its own words are in the log of the server", runsc, strings.Join(why, "; "))
 }
+
+var errInside = errors.New("it started")
 
 func unavailable(format string, args ...any) error {
 	return &sandbox.Error{Kind: sandbox.Unavailable, Text: fmt.Sprintf(format, args...)}
@@ -153,16 +160,23 @@ func (b *Backend) pythons(ctx context.Context) ([]host.Interpreter, error) {
 	return []host.Interpreter{p}, nil
 }
 
+// versionInside is what the kernel of gVisor says of itself, in all its versions.
+const versionInside = "#1 SMP Sun Jan 10 15:06:54 PST 2016"
+
 // look prints, from inside, what there is to know.
-const look = `import ctypes, json, os, subprocess, sys
-said = ctypes.create_string_buffer(1 << 16)
-n = ctypes.CDLL(None).klogctl(3, said, 1 << 16)
+const look = `import json, os, subprocess, sys
+try:
+    import ctypes
+    said = ctypes.create_string_buffer(1 << 16)
+    said = said.raw[:max(ctypes.CDLL(None).klogctl(3, said, 1 << 16), 0)]
+except Exception: # built without it, or the library is not there
+    said = b""
 status = dict(line.split(":", 1) for line in open("/proc/self/status").read().splitlines() if ":" in line)
 def can(f):
     try: return bool(f())
     except Exception: return False
 json.dumps({
-    "version": open("/proc/version").read(), "log": said.raw[:max(n, 0)].decode("utf-8", "replace")[:4000], "uid": os.getuid(),
+    "version": open("/proc/version").read(), "log": said.decode("utf-8", "replace")[:4000], "uid": os.getuid(),
     "caps": status["CapEff"].strip(), "trap": can(lambda: TRAP in open(FILE).read()), "listing": can(lambda: subprocess.run(["ls", "-ld", "/"], capture_output=True).returncode == 0)})`
 
 // try makes a sandbox with a platform and an interpreter, and judges what it sees.
@@ -184,8 +198,11 @@ func (b *Backend) try(ctx context.Context, f *found) error {
 	}
 	defer func() { _ = os.Remove(trap) }() // its folder is removed too
 	out, err := x.Code(ctx, sandbox.Cell{Source: fmt.Sprintf("FILE, TRAP = %q, %q\n%s", trap, word, look)})
-	if err != nil || out.Error != nil || len(out.Results) != 1 {
-		return fmt.Errorf("the interpreter does not run there: %v", err)
+	if err == nil && out.Error != nil {
+		err = fmt.Errorf("%s: %s", out.Error.Name, out.Error.Value)
+	}
+	if err != nil || len(out.Results) != 1 {
+		return fmt.Errorf("%w: the interpreter does not run there: %w", errInside, err)
 	}
 	var seen struct {
 		Version string `json:"version"`
@@ -203,16 +220,20 @@ func (b *Backend) try(ctx context.Context, f *found) error {
 		return err
 	}
 	switch {
-	case !strings.Contains(seen.Log, "gVisor") || seen.Version == string(ours):
-		return errors.New("the kernel in there is not that of gVisor")
+	case !strings.Contains(seen.Log, "gVisor") && !strings.Contains(seen.Version, versionInside) || seen.Version == string(ours):
+		return fmt.Errorf("%w: the kernel in there is not that of gVisor", errInside)
 	case seen.Trap:
-		return errors.New("files of this machine can be read in there")
+		return fmt.Errorf("%w: files of this machine can be read in there", errInside)
 	case seen.UID != insideID || strings.Trim(seen.Caps, "0") != "":
-		return fmt.Errorf("code has rights in there that it should not have (user %d, capabilities %s)", seen.UID, seen.Caps)
+		return fmt.Errorf("%w: code has rights in there that it should not have (user %d, capabilities %s)", errInside, seen.UID, seen.Caps)
 	}
 	f.status = sandbox.Status{Level: sandbox.LevelKernel, Python: x.Python(), Notes: []string{"gVisor catches system calls by " + f.platform}}
-	if !seen.Listing {
-		// Versions of 2022 refuse a flag of statx that newer programs set.
+	// Versions of 2022 refuse a flag of statx that newer programs set.
+	switch {
+	case seen.Listing:
+	case b.o.Rootfs != "": // runsc would make the folder to show them at in that of the operator
+		f.status.Notes = append(f.status.Notes, "ls DIR, ls -l and stat do not work, as this runsc is too old for those of the root: use find -ls, or os.stat in Python")
+	default:
 		if f.standins, err = writeStandins(filepath.Dir(x.dir), f.python.Path); err != nil {
 			return err
 		}

@@ -3,8 +3,10 @@ package gvisor_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -135,6 +137,66 @@ func TestOptions(t *testing.T) {
 		}
 		if err := b.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestPortable runs an interpreter that somebody has unpacked, below a folder that has
+// another content in a sandbox.
+func TestPortable(t *testing.T) {
+	t.Parallel()
+	python := sandboxtest.Portable(t)
+	sandboxtest.Unpacked(t, newBackend(t, gvisor.Options{Python: python}), python)
+	// Then it becomes part of a root, into which nothing is written.
+	rootfs := t.TempDir()
+	if err := errors.Join(os.Mkdir(rootfs+"/opt", 0o755), os.Chmod(rootfs, 0o755), os.Rename(filepath.Dir(filepath.Dir(python)), rootfs+"/opt/py")); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/bin/sh", "/usr/bin/ls", "/usr/bin/python3"} {
+		copyWithLibraries(t, path, rootfs)
+	}
+	before := entries(t, rootfs)
+	b := newBackend(t, gvisor.Options{Rootfs: rootfs, Python: "/opt/py/bin/python3"})
+	x := sandboxtest.Create(t, b, sandbox.Spec{})
+	if o := sandboxtest.Py(t, x, "import sys, os\nopen('f', 'w').write('x')\nsys.prefix, os.path.exists('/usr/lib/x86_64-linux-gnu/perl-base'), os.access('/', os.W_OK), os.getcwd()"); o.Error != nil || o.Results[0].Text != "('/opt/py', False, False, '/home/user')" {
+		t.Errorf("got %+v %+v", o, o.Error)
+	}
+	if o := sandboxtest.Sh(t, x, "ls; echo x > /x; echo x > /home/x"); o.Stdout != "f\n" || o.ExitCode == 0 {
+		t.Errorf("got %+v", o)
+	}
+	if after := entries(t, rootfs); before != after {
+		t.Errorf("the folder is changed: %d characters of names, and before %d", len(after), len(before))
+	}
+}
+
+func entries(t *testing.T, dir string) string {
+	t.Helper()
+	var all strings.Builder
+	if err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		fmt.Fprintln(&all, path)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return all.String()
+}
+
+// copyWithLibraries copies a program and what it is linked with to the same paths below
+// a folder.
+func copyWithLibraries(t *testing.T, path, to string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "ldd", path).Output()
+	if err != nil {
+		t.Skip("no ldd")
+	}
+	for f := range strings.FieldsSeq(path + " " + string(out)) {
+		at := filepath.Join(to, f)
+		if _, err := os.Stat(at); err == nil || !strings.HasPrefix(f, "/") {
+			continue
+		}
+		b, err := os.ReadFile(f)
+		if err := errors.Join(err, os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, b, 0o755)); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -83,9 +83,9 @@ func (r *root) config(f *found, spec sandbox.Spec) config {
 	c := config{
 		Version: "1.0.2", Hostname: "sandbox", Root: where{Path: r.dir, Readonly: true},
 		Process: process{
-			User: user{insideID, insideID, 0o022}, Args: inside.Program(f.python.Path), Cwd: sandbox.Home, NoNewPrivileges: true,
+			User: user{insideID, insideID, 0o022}, Args: inside.Program(f.python.Path), Cwd: "/", NoNewPrivileges: true,
 			Env:          []string{"PATH=" + r.paths(f), "HOME=" + sandbox.Home, "LANG=C.UTF-8", "LC_ALL=C.UTF-8"},
-			Capabilities: map[string]any{},
+			Capabilities: map[string]any{}, // Cwd: runsc would make another one in the root
 		},
 		Mounts: []mount{
 			{Destination: "/proc", Type: "proc", Source: "proc"},

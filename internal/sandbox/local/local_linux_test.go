@@ -119,3 +119,12 @@ func homeOf(t testing.TB, x sandbox.Sandbox) string {
 }
 
 func TestControl(t *testing.T) { sandboxtest.Control(t, "/usr/bin/python3") }
+
+// TestPortable runs an interpreter that somebody has unpacked, below a folder that has
+// another content in a sandbox.
+func TestPortable(t *testing.T) {
+	python := sandboxtest.Portable(t)
+	for _, level := range levels {
+		sandboxtest.Unpacked(t, newBackend(t, local.Options{Levels: []string{level}, Python: python}), python)
+	}
+}

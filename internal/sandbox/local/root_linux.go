@@ -62,12 +62,12 @@ func (l *launcher) buildRoot() error {
 	}{
 		{"make mounts private", func() error { return unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") }},
 		{"mount the root", func() error { return mountTmp(base, 16<<20, "0755") }},
+		{"/tmp", func() error { return mountTmp(base+"/tmp", scratch, "1777") }},
+		{"private folder", func() error { return mountTmp(base+"/home/user", l.plan.Disk, "0700") }},
 		{"system folders", func() error { return l.showAll(base, shares) }},
 		{"devices", func() error { return makeDevices(base) }},
 		{"/proc", func() error { return l.mountProc(base) }},
-		{"/tmp", func() error { return mountTmp(base+"/tmp", scratch, "1777") }},
 		{"/etc", func() error { return writeEtc(base) }},
-		{"private folder", func() error { return mountTmp(base+"/home/user", l.plan.Disk, "0700") }},
 		{"change the root", func() error { return pivot(base) }},
 		{"make the root read-only", func() error {
 			return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOSUID})
