@@ -57,7 +57,7 @@ func TestWhole(t *testing.T) {
 			t.Errorf("%s: %d characters, %d of data", name, len(text), len(b))
 		}
 	}
-	text, res := c.call("run_python_code", map[string]any{"sandbox_id": id, "code_block": "print('a' * 5_000_000)\n'\\0' * 5_000_000"})
+	text, res := c.call("run_python_code", map[string]any{"sandbox_id": id, "code_block": "print('a' * 1_200_000)\n'\\0' * 300_000"})
 	b, _ := json.Marshal(res.StructuredContent)
 	if n := utf8.RuneCountInString(text); n != 1_000_000 || utf8.RuneCount(b) > 1_000_000 {
 		t.Errorf("%d characters, %d of data", n, utf8.RuneCount(b))
