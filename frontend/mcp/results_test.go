@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/tenon-mcp/tenon/internal/testenv"
 )
 
 // answered is a CallToolResult as the tests read it.
@@ -68,7 +70,16 @@ func TestLongResults(t *testing.T) {
 
 // TestLongResultsPassByHandle: 31 MB go from one server to another without their
 // client.
-func TestLongResultsPassByHandle(t *testing.T) {
+func TestLongResultsPassByHandle(t *testing.T) { passByHandle(t, 3_100_000) }
+
+// TestHugeResultsPassByHandle is the same of what is nearly as long as a message may be.
+func TestHugeResultsPassByHandle(t *testing.T) {
+	testenv.Long(t)
+	passByHandle(t, 31_000_000)
+}
+
+func passByHandle(t *testing.T, size int) {
+	t.Helper()
 	_, url := front(t, good, "tools: {\"*/*\": {max_result_chars: 500}}\n")
 	id := session(t, url)
 	call := func(name, args string) (out answered) {
@@ -79,7 +90,6 @@ func TestLongResultsPassByHandle(t *testing.T) {
 		}
 		return out
 	}
-	const size = 31_000_000
 	first := call("one__big", fmt.Sprintf(`{"size":%d}`, size)).Result.Meta.Handle
 	second := call("two__echo", `{"n":{"$handle":"`+first.ID+`"}}`).Result.Meta.Handle
 	// As JSON, each line end is one more, and so are the name, the quotes and brackets.
