@@ -49,48 +49,51 @@ func beginner(url, dir string) {
 func TestBegunCallsOfTheDead(t *testing.T) {
 	onEach(t, func(t *testing.T, d dialect) {
 		for _, eager := range []string{"", "1"} {
-			url, dir := d.fresh(t)
-			cmd := exec.CommandContext(t.Context(), os.Args[0])
-			cmd.Env = append(os.Environ(), "STORE_TEST_CHILD="+url, "STORE_TEST_DIR="+dir, "STORE_TEST_EAGER="+eager)
-			stdout, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			said := bufio.NewScanner(stdout)
-			if !said.Scan() || said.Text() != "begun" {
-				t.Fatal(said.Text())
-			}
-			beside := open(t, store.Options{URL: url, Dir: dir})
-			if eager == "" {
-				page, err := beside.Calls(t.Context(), store.Filter{Running: true})
-				if err != nil || len(page.Calls) != 1 || page.Calls[0].ID != "c_000001" || page.Calls[0].Type != store.TypeBegun {
-					t.Errorf("running: %v %v", page.Calls, err)
+			t.Run("", func(t *testing.T) {
+				t.Parallel()
+				url, dir := d.fresh(t)
+				cmd := exec.CommandContext(t.Context(), os.Args[0])
+				cmd.Env = append(os.Environ(), "STORE_TEST_CHILD="+url, "STORE_TEST_DIR="+dir, "STORE_TEST_EAGER="+eager)
+				stdout, err := cmd.StdoutPipe()
+				if err != nil {
+					t.Fatal(err)
 				}
-			}
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-			await(t, func() bool {
-				page, err := beside.Calls(t.Context(), store.Filter{})
-				return err == nil && len(page.Calls) == 2 && page.Calls[0].Kind == tool.OutcomeUnknown
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				said := bufio.NewScanner(stdout)
+				if !said.Scan() || said.Text() != "begun" {
+					t.Fatal(said.Text())
+				}
+				beside := open(t, store.Options{URL: url, Dir: dir})
+				if eager == "" {
+					page, err := beside.Calls(t.Context(), store.Filter{Running: true})
+					if err != nil || len(page.Calls) != 1 || page.Calls[0].ID != "c_000001" || page.Calls[0].Type != store.TypeBegun {
+						t.Errorf("running: %v %v", page.Calls, err)
+					}
+				}
+				_ = cmd.Process.Kill()
+				_ = cmd.Wait()
+				await(t, func() bool {
+					page, err := beside.Calls(t.Context(), store.Filter{})
+					return err == nil && len(page.Calls) == 2 && page.Calls[0].Kind == tool.OutcomeUnknown
+				})
+				if err := beside.Close(); err != nil {
+					t.Fatal(err)
+				}
+				s := open(t, store.Options{URL: url, Dir: dir, Eager: true})
+				row, ok, err := s.Call(t.Context(), "c_000001")
+				if err != nil || !ok || row.Kind != tool.OutcomeUnknown || string(row.Arguments) == "" || len(row.Notes) == 0 {
+					t.Errorf("%+v %v %v", row, ok, err)
+				}
+				if row, _, err := s.Call(t.Context(), "c_000000"); err != nil || row.Kind != "" || row.Type != store.TypeCall {
+					t.Errorf("a call that ended: %+v %v", row, err)
+				}
+				v, err := s.Verify(t.Context(), "")
+				if err != nil || len(v.Faults) > 0 || v.Rows != 5 || v.Gaps != 1 {
+					t.Errorf("%+v %v, want 2 beginnings, 2 ends and a gap", v, err)
+				}
 			})
-			if err := beside.Close(); err != nil {
-				t.Fatal(err)
-			}
-			s := open(t, store.Options{URL: url, Dir: dir, Eager: true})
-			row, ok, err := s.Call(t.Context(), "c_000001")
-			if err != nil || !ok || row.Kind != tool.OutcomeUnknown || string(row.Arguments) == "" || len(row.Notes) == 0 {
-				t.Errorf("%+v %v %v", row, ok, err)
-			}
-			if row, _, err := s.Call(t.Context(), "c_000000"); err != nil || row.Kind != "" || row.Type != store.TypeCall {
-				t.Errorf("a call that ended: %+v %v", row, err)
-			}
-			v, err := s.Verify(t.Context(), "")
-			if err != nil || len(v.Faults) > 0 || v.Rows != 5 || v.Gaps != 1 {
-				t.Errorf("%+v %v, want 2 beginnings, 2 ends and a gap", v, err)
-			}
 		}
 	})
 }

@@ -49,44 +49,47 @@ func (tickContext) Value(any) any               { return nil }
 func TestKilledWriter(t *testing.T) {
 	onEach(t, func(t *testing.T, d dialect) {
 		for round := range 3 {
-			url, _ := d.fresh(t)
-			cmd := exec.CommandContext(t.Context(), os.Args[0])
-			cmd.Env = append(os.Environ(), "STORE_TEST_CHILD="+url)
-			stdout, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			said := bufio.NewScanner(stdout)
-			at := map[int]int64{}
-			last := -1
-			for said.Scan() {
-				parts := strings.Fields(said.Text())
-				if len(parts) != 3 {
-					t.Fatal(said.Text())
+			t.Run("", func(t *testing.T) {
+				t.Parallel()
+				url, _ := d.fresh(t)
+				cmd := exec.CommandContext(t.Context(), os.Args[0])
+				cmd.Env = append(os.Environ(), "STORE_TEST_CHILD="+url)
+				stdout, err := cmd.StdoutPipe()
+				if err != nil {
+					t.Fatal(err)
 				}
-				last, _ = strconv.Atoi(parts[0])
-				at[last], _ = strconv.ParseInt(parts[1], 10, 64)
-				if last == 1200+137*round {
-					_ = cmd.Process.Kill()
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
 				}
-			}
-			_ = cmd.Wait()
-			killed := at[last]
-			s := open(t, store.Options{URL: url})
-			v, err := s.Verify(t.Context(), "")
-			if err != nil || len(v.Faults) > 0 {
-				t.Fatalf("%v %+v", err, v)
-			}
-			if next := int(v.Rows); next <= last && killed-at[next] > 1000 {
-				t.Errorf("%d of %d rows: what is lost reaches back %d ms", v.Rows, last+1, killed-at[next])
-			}
-			add(t, s, finished(99_999)) // it goes on
-			if v, err = s.Verify(t.Context(), ""); err != nil || len(v.Faults) > 0 {
-				t.Fatalf("%v %+v", err, v)
-			}
+				said := bufio.NewScanner(stdout)
+				at := map[int]int64{}
+				last := -1
+				for said.Scan() {
+					parts := strings.Fields(said.Text())
+					if len(parts) != 3 {
+						t.Fatal(said.Text())
+					}
+					last, _ = strconv.Atoi(parts[0])
+					at[last], _ = strconv.ParseInt(parts[1], 10, 64)
+					if last == 1200+137*round {
+						_ = cmd.Process.Kill()
+					}
+				}
+				_ = cmd.Wait()
+				killed := at[last]
+				s := open(t, store.Options{URL: url})
+				v, err := s.Verify(t.Context(), "")
+				if err != nil || len(v.Faults) > 0 {
+					t.Fatalf("%v %+v", err, v)
+				}
+				if next := int(v.Rows); next <= last && killed-at[next] > 1000 {
+					t.Errorf("%d of %d rows: what is lost reaches back %d ms", v.Rows, last+1, killed-at[next])
+				}
+				add(t, s, finished(99_999)) // it goes on
+				if v, err = s.Verify(t.Context(), ""); err != nil || len(v.Faults) > 0 {
+					t.Fatalf("%v %+v", err, v)
+				}
+			})
 		}
 	})
 }

@@ -58,12 +58,14 @@ type dialect struct {
 // onEach runs a test against each kind of database.
 func onEach(t *testing.T, test func(t *testing.T, d dialect)) {
 	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel() // both wait more than they work
 		test(t, dialect{"sqlite", "sqlite", func(t *testing.T) (string, string) {
 			dir := t.TempDir()
 			return "sqlite:" + filepath.Join(dir, "deep", "record.db"), dir
 		}, func(url string) string { return strings.TrimPrefix(url, "sqlite:") }})
 	})
 	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
 		if postgres == nil {
 			postgres = testenv.KeepPostgres(t)
 		}
