@@ -95,6 +95,17 @@ func TestRisk(t *testing.T) {
 	}
 }
 
+// TestNoList refuses a list where nothing would hold code to it.
+func TestNoList(t *testing.T) {
+	t.Parallel()
+	_, err := python.NewIn(python.Options{Backend: "e2b", Network: []string{"example.com"}}, func(name string) string {
+		return map[string]string{"E2B_API_KEY": "e2b_" + strings.Repeat("0", 40)}[name]
+	})
+	if err == nil || !strings.Contains(err.Error(), "option network") || !strings.Contains(err.Error(), "e2b") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestNetwork lets code reach one host, and tells the model which.
 func TestNetwork(t *testing.T) {
 	t.Parallel()

@@ -93,9 +93,13 @@ class Children:
     def waits_for(self, pid, options):
         if pid == -1 and self.ended:
             return self.ended.popitem()
-        if pid in self.ended:
-            return pid, self.ended.pop(pid)
-        return self.waitpid(pid, options)
+        try:
+            if pid not in self.ended:
+                return self.waitpid(pid, options)
+        except ChildProcessError:  # it may have been reaped while a thread waited
+            if pid not in self.ended:
+                raise
+        return pid, self.ended.pop(pid)
 
 
 def main():

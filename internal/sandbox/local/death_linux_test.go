@@ -3,6 +3,7 @@ package local_test
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -139,6 +140,48 @@ func TestNothingStays(t *testing.T) {
 			t.Errorf("%s: folders %v", level, left)
 		}
 	}
+}
+
+// TestOrphans leaves many processes behind whose parents have gone, and wants none to
+// stay when they have ended: where no process namespace hides them, here on the host.
+func TestOrphans(t *testing.T) {
+	t.Parallel()
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			together(t, level)
+			x := sandboxtest.Create(t, newBackend(t, local.Options{Levels: []string{level}}), sandbox.Spec{Processes: 20})
+			name := "dead" + strings.ToLower(rand.Text()[:8])
+			o := sandboxtest.Sh(t, x, "ln -s /bin/sleep "+name+"; for i in $(seq 60); do (setsid ./"+name+" 0.01 &); sleep 0.01; done; sleep 0.1; echo end")
+			if o.Stdout != "end\n" || o.ExitCode != 0 || strings.Contains(o.Stderr, "ork") {
+				t.Errorf("got %+v", o)
+			}
+			if n := named(name); n > 0 {
+				t.Errorf("%d of them stay", n)
+			}
+			if o := sandboxtest.Sh(t, x, "for i in 1 2 3 4 5 6 7 8; do sleep 0.05 & done; wait; echo end"); o.Stdout != "end\n" {
+				t.Errorf("there is no room for others: %+v", o)
+			}
+		})
+	}
+}
+
+// named counts processes with a name, dead ones too, until there are none or for a while.
+func named(name string) (n int) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); <-tick.C {
+		n = 0
+		all, _ := filepath.Glob("/proc/[0-9]*/stat")
+		for _, path := range all {
+			if b, _ := os.ReadFile(path); strings.Contains(string(b), "("+name+")") {
+				n++
+			}
+		}
+		if n == 0 {
+			break
+		}
+	}
+	return n
 }
 
 // TestLauncherKilled kills the first process of a sandbox from outside.
