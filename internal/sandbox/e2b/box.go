@@ -24,6 +24,9 @@ type box struct {
 	turn chan struct{} // held by the cell that runs
 	now  interpreter
 
+	// last is the time for its end, whoever asks for that.
+	last func() (context.Context, context.CancelFunc)
+
 	tasks sync.WaitGroup
 	life
 }
@@ -38,13 +41,16 @@ type life struct {
 	err error // of the end
 }
 
-func (b *Backend) newBox(_ context.Context, m *machine) (*box, error) {
+func (b *Backend) newBox(ctx context.Context, m *machine) (*box, error) {
 	w, err := b.dial(m)
 	if err != nil {
 		return nil, err
 	}
 	return &box{
 		b: b, id: m.SandboxID, w: w, turn: make(chan struct{}, 1),
+		last: func() (context.Context, context.CancelFunc) {
+			return context.WithTimeout(context.WithoutCancel(ctx), askLimit)
+		},
 		life: life{quit: make(chan struct{}), done: make(chan struct{})},
 	}, nil
 }
@@ -72,10 +78,10 @@ func (l *life) gone() error {
 func (x *box) Memory() int64 { return 0 }
 
 // Kill ends it.
-func (x *box) Kill(ctx context.Context) error { return x.finish(ctx, "it was killed", true) }
+func (x *box) Kill(context.Context) error { return x.finish("it was killed", true) }
 
 // finish ends it and waits for that. Where the machine is there still, it is killed.
-func (x *box) finish(ctx context.Context, why string, kill bool) error {
+func (x *box) finish(why string, kill bool) error {
 	x.mu.Lock()
 	first := x.why == ""
 	if first {
@@ -92,7 +98,7 @@ func (x *box) finish(ctx context.Context, why string, kill bool) error {
 	x.tasks.Wait()
 	var err error
 	if kill {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askLimit)
+		ctx, cancel := x.last()
 		defer cancel()
 		if err = x.b.control.kill(ctx, x.id); err != nil {
 			err = fmt.Errorf("E2B did not end the sandbox, which ends by itself in %s: %w", x.b.o.TTL, err)
@@ -122,7 +128,7 @@ func (x *box) keep(ctx context.Context) {
 		case <-tick.C:
 		}
 		if err := x.b.control.prolong(asked, x.id, x.b.o.TTL); isGone(err) {
-			x.b.ends.Go(func() { _ = x.finish(ctx, lost, false) }) // there is nothing to end
+			x.b.ends.Go(func() { _ = x.finish(lost, false) }) // there is nothing to end
 			return
 		}
 	}
@@ -148,7 +154,7 @@ func (x *box) here(ctx context.Context) bool {
 		return false
 	}
 	if _, err := x.b.control.detail(ctx, x.id); isGone(err) {
-		_ = x.finish(ctx, lost, false)
+		_ = x.finish(lost, false)
 		return false
 	}
 	return true

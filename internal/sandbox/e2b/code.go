@@ -117,39 +117,34 @@ func (x *box) tell(ctx context.Context, method, path string, in, out any) error 
 	defer cancel()
 	ctx, stop := x.within(ctx)
 	defer stop()
-	resp, err := x.send(ctx, method, path, in)
+	body, err := x.send(ctx, method, path, in)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }()
-	b, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	defer func() { _ = body.Close() }()
+	b, err := io.ReadAll(io.LimitReader(body, 1<<20))
 	if err != nil || out == nil {
 		return err
 	}
 	return json.Unmarshal(b, out)
 }
 
-// send makes a request of the code interpreter. The caller closes the answer.
-func (x *box) send(ctx context.Context, method, path string, in any) (*http.Response, error) {
-	body, err := json.Marshal(in)
+// send makes a request of the code interpreter, once. The caller closes the answer.
+func (x *box) send(ctx context.Context, method, path string, in any) (io.ReadCloser, error) {
+	b, err := json.Marshal(in)
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, method, x.w.code+path, bytes.NewReader(body))
+	header := http.Header{"Content-Type": {"application/json"}}
+	x.w.dress(header, codePort)
+	resp, body, err := x.w.codeHTTP.Open(ctx, egress.Request{Method: method, URL: x.w.code + path, Header: header, Body: b, MaxBody: endless})
 	if err != nil {
 		return nil, err
 	}
-	x.w.dress(r.Header, codePort)
-	r.Header.Set("Content-Type", "application/json")
-	r.GetBody = nil // no library sends it again
-	resp, err := x.w.codeHTTP.HTTP().Do(r)
-	if err != nil {
-		return nil, err
+	if !resp.OK() {
+		return nil, failed(resp.Status, body, x.w.secrets)
 	}
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return nil, failed(resp, x.w.secrets)
-	}
-	return resp, nil
+	return body, nil
 }
 
 // cell runs a cell in the context.
@@ -239,12 +234,12 @@ func (x *box) stop(ctx context.Context, done <-chan struct{}) (restarted bool) {
 
 // listen sends a cell and hears what comes of it.
 func (x *box) listen(ctx context.Context, source string, h *hearing) error {
-	resp, err := x.send(ctx, http.MethodPost, "/execute", map[string]string{"code": source, "context_id": x.now.id})
+	body, err := x.send(ctx, http.MethodPost, "/execute", map[string]string{"code": source, "context_id": x.now.id})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }()
-	r := bufio.NewReaderSize(resp.Body, 64<<10)
+	defer func() { _ = body.Close() }()
+	r := bufio.NewReaderSize(body, 64<<10)
 	for {
 		line, whole, err := readLine(r)
 		if len(line) > 0 {

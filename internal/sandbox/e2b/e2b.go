@@ -179,7 +179,7 @@ func (b *Backend) check(ctx context.Context) (*sandbox.Status, error) {
 		err = &sandbox.Error{Kind: sandbox.Unavailable, Text: "the code interpreter of the template does not run Python as expected: look at option e2b_template"}
 	}
 	if err != nil {
-		x.finish(ctx, "it does not work", true)
+		_ = x.finish("it does not work", true) // else it ends by its own time
 		return nil, err
 	}
 	status := &sandbox.Status{Level: sandbox.LevelKernel, Python: strings.Trim(out.Results[0].Text, `'"`)}
@@ -248,7 +248,7 @@ func (b *Backend) launch(ctx context.Context) (*box, error) {
 	}
 	b.mu.Unlock()
 	if closed {
-		x.finish(ctx, "the server was stopped", true)
+		_ = x.finish("the server was stopped", true) // else it ends by its own time
 		return nil, errClosed
 	}
 	return x, nil
@@ -274,7 +274,7 @@ func (b *Backend) Close() error {
 	var ends sync.WaitGroup
 	errs := make([]error, len(all))
 	for i, x := range all {
-		ends.Go(func() { errs[i] = x.finish(context.Background(), "the server was stopped", true) })
+		ends.Go(func() { errs[i] = x.finish("the server was stopped", true) })
 	}
 	ends.Wait()
 	b.ends.Wait()

@@ -16,16 +16,18 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/tenon-mcp/tenon/internal/egress"
 	"github.com/tenon-mcp/tenon/internal/sandbox"
 )
 
 const (
 	maxPaths = 512 << 10 // bytes of all paths of a list
+	endless  = 1 << 50   // of what is read as a stream, by who bounds it
 	maxDepth = 32        // folders below the one that is listed
 )
 
 // resolve returns where a path leads in the machine, which must be below Home.
-func (x *box) resolve(ctx context.Context, name string, must bool) (given, real string, err error) {
+func (x *box) resolve(ctx context.Context, name string, must bool) (given, where string, err error) {
 	rel, err := sandbox.Clean(name)
 	if err != nil {
 		return "", "", err
@@ -49,11 +51,11 @@ func (x *box) resolve(ctx context.Context, name string, must bool) (given, real 
 		return "", "", invalid(given, "there is nothing that can be reached by this path")
 	}
 	text, _ := out.Text()
-	real, ok := strings.CutSuffix(text, "\x00")
-	if !ok || real != sandbox.Home && !strings.HasPrefix(real, sandbox.Home+"/") {
+	where, ok := strings.CutSuffix(text, "\x00")
+	if !ok || where != sandbox.Home && !strings.HasPrefix(where, sandbox.Home+"/") {
 		return "", "", invalid(given, "it leads out of "+sandbox.Home)
 	}
-	return given, real, nil
+	return given, where, nil
 }
 
 func invalid(name, why string) error {
@@ -79,11 +81,11 @@ func (e *entry) file(name string) sandbox.File {
 
 // Get opens a file.
 func (x *box) Get(ctx context.Context, name string) (sandbox.File, io.ReadCloser, error) {
-	given, real, err := x.resolve(ctx, name, true)
+	given, where, err := x.resolve(ctx, name, true)
 	if err != nil {
 		return sandbox.File{}, nil, err
 	}
-	is, err := unary(ctx, x.w, x.w.stat, &pathRequest{real})
+	is, err := unary(ctx, x.w, x.w.stat, &pathRequest{where})
 	if err != nil {
 		return sandbox.File{}, nil, x.refused(ctx, given, err)
 	}
@@ -92,18 +94,16 @@ func (x *box) Get(ctx context.Context, name string) (sandbox.File, io.ReadCloser
 		return f, nil, invalid(given, "this is no file, but a "+f.Kind)
 	}
 	within, stop := x.within(ctx)
-	r, err := x.w.file(within, http.MethodGet, real)
-	if err == nil {
-		var resp *http.Response
-		if resp, err = x.w.envdHTTP.HTTP().Do(r); err == nil {
-			if resp.StatusCode == http.StatusOK {
-				return f, &content{ReadCloser: resp.Body, stop: stop, x: x, within: ctx}, nil
-			}
-			err = failed(resp, x.w.secrets)
-		}
+	address, header := x.w.file(where)
+	resp, body, err := x.w.envdHTTP.Open(within, egress.Request{URL: address, Header: header, MaxBody: endless})
+	if err == nil && !resp.OK() {
+		err = failed(resp.Status, body, x.w.secrets)
 	}
-	stop()
-	return f, nil, x.refused(ctx, given, err)
+	if err != nil {
+		stop()
+		return f, nil, x.refused(ctx, given, err)
+	}
+	return f, &content{ReadCloser: body, stop: stop, x: x, within: ctx}, nil
 }
 
 // content is that of a file, as it comes.
@@ -130,10 +130,10 @@ func (c *content) Close() error {
 }
 
 // failed reads an answer that tells of a failure, and closes it.
-func failed(resp *http.Response, secrets []string) error {
-	defer func() { _ = resp.Body.Close() }()
-	b, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what came is good enough
-	return &statusError{resp.StatusCode, said(b, secrets...)}
+func failed(status int, body io.ReadCloser, secrets []string) error {
+	defer func() { _ = body.Close() }()
+	b, _ := io.ReadAll(io.LimitReader(body, 64<<10)) // what came is good enough
+	return &statusError{status, said(b, secrets...)}
 }
 
 // refused tells errors about a path from those of the machine.
@@ -146,11 +146,11 @@ func (x *box) refused(ctx context.Context, name string, err error) error {
 			return &sandbox.Error{Kind: sandbox.Limit, Text: "the disk of the sandbox is full: remove files, or create another sandbox"}
 		}
 	}
-	if connect.IsWireError(err) {
-		switch connect.CodeOf(err) {
-		case connect.CodeNotFound:
+	if code := connect.CodeOf(err); connect.IsWireError(err) {
+		if code == connect.CodeNotFound {
 			return invalid(name, "there is nothing by this path")
-		case connect.CodeInvalidArgument, connect.CodeInternal, connect.CodeFailedPrecondition:
+		}
+		if code == connect.CodeInvalidArgument || code == connect.CodeInternal || code == connect.CodeFailedPrecondition {
 			return invalid(name, "the machine does not take this path")
 		}
 	}
@@ -159,12 +159,12 @@ func (x *box) refused(ctx context.Context, name string, err error) error {
 
 // Put makes or replaces a file.
 func (x *box) Put(ctx context.Context, name string, from io.Reader, limit int64) (sandbox.File, error) {
-	given, real, err := x.resolve(ctx, name, false)
+	given, where, err := x.resolve(ctx, name, false)
 	if err != nil {
 		return sandbox.File{}, err
 	}
 	f := sandbox.File{Path: given, Kind: "file"}
-	is, err := unary(ctx, x.w, x.w.stat, &pathRequest{real})
+	is, err := unary(ctx, x.w, x.w.stat, &pathRequest{where})
 	switch {
 	case err == nil && is.Entry.file(given).Kind != "file":
 		return f, invalid(given, "there is something by this path that is no file")
@@ -173,9 +173,9 @@ func (x *box) Put(ctx context.Context, name string, from io.Reader, limit int64)
 	}
 	body := &bounded{from: from, left: limit}
 	// It gets its name when it is whole.
-	part := path.Join(path.Dir(real), ".part-"+strings.ToLower(rand.Text()))
+	part := path.Join(path.Dir(where), ".part-"+strings.ToLower(rand.Text()))
 	if err = x.upload(ctx, part, body); err == nil && body.err == nil {
-		if _, err = unary(ctx, x.w, x.w.move, &moveRequest{part, real}); err == nil {
+		if _, err = unary(ctx, x.w, x.w.move, &moveRequest{part, where}); err == nil {
 			f.Size, f.Modified = limit-body.left, time.Now()
 			return f, nil
 		}
@@ -218,13 +218,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (x *box) upload(ctx context.Context, real string, from io.Reader) error {
+func (x *box) upload(ctx context.Context, where string, from io.Reader) error {
 	ctx, stop := x.within(ctx)
 	defer stop()
-	r, err := x.w.file(ctx, http.MethodPost, real)
-	if err != nil {
-		return err
-	}
 	out, in := io.Pipe()
 	form := multipart.NewWriter(in)
 	var writer sync.WaitGroup
@@ -240,15 +236,19 @@ func (x *box) upload(ctx context.Context, real string, from io.Reader) error {
 		}
 		_ = in.CloseWithError(err) // it never fails
 	})
-	r.Body = out
-	r.ContentLength = -1
+	address, header := x.w.file(where)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, out)
+	if err != nil {
+		return err
+	}
+	r.Header = header
 	r.Header.Set("Content-Type", form.FormDataContentType())
 	resp, err := x.w.envdHTTP.HTTP().Do(r)
 	if err != nil {
 		return err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return failed(resp, x.w.secrets)
+		return failed(resp.StatusCode, resp.Body, x.w.secrets)
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // the status has said it
 	return resp.Body.Close()
@@ -256,15 +256,15 @@ func (x *box) upload(ctx context.Context, real string, from io.Reader) error {
 
 // List lists a folder. Links are told and not followed.
 func (x *box) List(ctx context.Context, name string, limit int) (*sandbox.Listing, error) {
-	given, real, err := x.resolve(ctx, name, true)
+	given, where, err := x.resolve(ctx, name, true)
 	if err != nil {
 		return nil, err
 	}
 	depth := maxDepth
-	got, err := unary(ctx, x.w, x.w.listing, &listDirRequest{real, depth})
+	got, err := unary(ctx, x.w, x.w.listing, &listDirRequest{where, depth})
 	if err != nil && connect.CodeOf(err) == connect.CodeResourceExhausted && !connect.IsWireError(err) {
 		depth = 1 // all of it is too much
-		got, err = unary(ctx, x.w, x.w.listing, &listDirRequest{real, depth})
+		got, err = unary(ctx, x.w, x.w.listing, &listDirRequest{where, depth})
 	}
 	switch {
 	case err != nil && connect.CodeOf(err) == connect.CodeResourceExhausted && !connect.IsWireError(err):
@@ -276,7 +276,7 @@ func (x *box) List(ctx context.Context, name string, limit int) (*sandbox.Listin
 	l := &sandbox.Listing{Path: given, More: depth == 1}
 	size := 0
 	for _, e := range got.Entries {
-		rest, ok := strings.CutPrefix(e.Path, strings.TrimSuffix(real, "/")+"/")
+		rest, ok := strings.CutPrefix(e.Path, strings.TrimSuffix(where, "/")+"/")
 		if !ok || rest != strings.TrimPrefix(path.Clean("/"+rest), "/") {
 			continue // it says what does not belong there
 		}

@@ -106,7 +106,7 @@ type edge struct {
 
 // Do makes a request.
 func (e edge) Do(r *http.Request) (*http.Response, error) {
-	resp, err := e.http.Do(r)
+	resp, err := e.http.Do(r) //nolint:gosec // egress holds it to the machine
 	if err != nil || resp.StatusCode == http.StatusOK {
 		return resp, err
 	}
@@ -158,15 +158,11 @@ func (w *wire) dress(h http.Header, port int) {
 	h.Set("E2b-Sandbox-Port", strconv.Itoa(port))
 }
 
-// file returns a request for the content of a file.
-func (w *wire) file(ctx context.Context, method, path string) (*http.Request, error) {
-	r, err := http.NewRequestWithContext(ctx, method, w.envd+"/files?"+url.Values{"path": {path}, "username": {user}}.Encode(), http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	w.dress(r.Header, envdPort)
-	r.Header.Set("Authorization", basic(user))
-	return r, nil
+// file returns where the content of a file is, and what a request for it must have.
+func (w *wire) file(path string) (address string, header http.Header) {
+	header = http.Header{"Authorization": {basic(user)}}
+	w.dress(header, envdPort)
+	return w.envd + "/files?" + url.Values{"path": {path}, "username": {user}}.Encode(), header
 }
 
 // unary makes a short call.

@@ -70,7 +70,6 @@ type Double struct {
 	machines map[string]*machine
 	faults   []Fault
 	calls    []Call
-	made     int
 }
 
 // New starts a double for a test. The test is skipped where there are no namespaces for

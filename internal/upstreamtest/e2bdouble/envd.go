@@ -281,8 +281,8 @@ const (
 )
 
 func rpcError(err error) error {
-	var f *fileError
-	if !errors.As(err, &f) {
+	f, ok := errors.AsType[*fileError](err)
+	if !ok {
 		return connect.NewError(connect.CodeUnavailable, err)
 	}
 	code := connect.CodeInternal
@@ -298,9 +298,8 @@ func rpcError(err error) error {
 }
 
 func (d *Double) fileFailed(w http.ResponseWriter, err error) {
-	var f *fileError
 	code := http.StatusInternalServerError
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*fileError](err); ok {
 		switch f.errno {
 		case noEntry:
 			code = http.StatusNotFound
@@ -334,53 +333,65 @@ func (d *Double) readFile(w http.ResponseWriter, r *http.Request) {
 func (d *Double) writeFile(w http.ResponseWriter, r *http.Request) {
 	m := d.machineOf(r.Header)
 	name := r.URL.Query().Get("path")
-	var made []object
-	write := func(name string, from io.Reader) error {
-		buf := make([]byte, 256<<10)
-		for more := false; ; more = true {
-			n, err := io.ReadFull(from, buf)
-			if n > 0 || !more {
-				if _, err := m.ask(order{Do: "write", Path: name, Data: buf[:n], More: more}); err != nil {
-					return err
-				}
-			}
-			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) && n < len(buf) && whole(from) {
-				made = append(made, object{"path": path.Join(home, name), "name": path.Base(name), "type": "file"})
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	var err error
+	names, err := []string{name}, error(nil)
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/octet-stream") {
-		err = write(name, r.Body)
+		err = m.write(name, r.Body)
 	} else {
-		form, ferr := r.MultipartReader()
-		if ferr != nil {
-			reply(w, http.StatusBadRequest, object{"code": http.StatusBadRequest, "message": ferr.Error()})
-			return
-		}
-		for err == nil {
-			part, perr := form.NextPart()
-			if errors.Is(perr, io.EOF) {
-				break
-			}
-			if err = perr; err == nil && part.FormName() == "file" {
-				to := name
-				if to == "" {
-					to = part.FileName()
-				}
-				err = write(to, part)
-			}
-		}
+		names, err = m.writeForm(name, r)
 	}
 	if err != nil {
 		d.fileFailed(w, err)
 		return
 	}
+	made := []object{}
+	for _, n := range names {
+		made = append(made, object{"path": path.Join(home, n), "name": path.Base(n), "type": "file"})
+	}
 	reply(w, http.StatusOK, made)
+}
+
+// writeForm writes the files of a form, to a path or to where they are named.
+func (m *machine) writeForm(name string, r *http.Request) (names []string, err error) {
+	form, err := r.MultipartReader()
+	if err != nil {
+		return nil, &fileError{err.Error(), isFolder}
+	}
+	for {
+		part, err := form.NextPart()
+		if errors.Is(err, io.EOF) {
+			return names, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if part.FormName() != "file" {
+			continue
+		}
+		to := orElse(name, part.FileName())
+		if err := m.write(to, part); err != nil {
+			return nil, err
+		}
+		names = append(names, to)
+	}
+}
+
+// write writes a file as it comes.
+func (m *machine) write(name string, from io.Reader) error {
+	buf := make([]byte, 256<<10)
+	for more := false; ; more = true {
+		n, err := io.ReadFull(from, buf)
+		if n > 0 || !more {
+			if _, err := m.ask(order{Do: "write", Path: name, Data: buf[:n], More: more}); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) && whole(from) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // whole reports whether a reader has ended as it should.

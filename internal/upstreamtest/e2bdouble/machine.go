@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"sync"
@@ -252,11 +253,8 @@ func (i input) Close() error {
 // environ is that of a process: what the machine has, and what belongs to it.
 func (m *machine) environ(more map[string]string) map[string]string {
 	env := map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": home, "USER": "user", "LOGNAME": "user"}
-	for _, from := range []map[string]string{m.envs, more} {
-		for name, value := range from {
-			env[name] = value
-		}
-	}
+	maps.Copy(env, m.envs)
+	maps.Copy(env, more)
 	return env
 }
 

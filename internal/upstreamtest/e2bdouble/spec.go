@@ -186,15 +186,6 @@ func (strict) Unmarshal(b []byte, v any) error {
 	return protojson.Unmarshal(b, m)
 }
 
-// asObject returns a message as JSON has it.
-func asObject(m proto.Message, into any) error {
-	b, err := protojson.Marshal(m)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(b, into)
-}
-
 // asMessage makes a message of a description; what the description has and the message
 // has not is an error.
 func asMessage(desc protoreflect.MessageDescriptor, v object) (*dynamicpb.Message, error) {
