@@ -105,8 +105,8 @@ func readBody(r *http.Request) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// DecodeCall reads the JSON of one call: an object with tool, and where wanted
-// server, arguments, session, skill, task_id, idempotency_key and timeout. The error is an *Error
+// DecodeCall reads the JSON of one call: an object with tool_name, and where
+// wanted server_name, arguments, session, skill, task_id, idempotency_key and timeout. The error is an *Error
 // of kind Invalid that names the place of the mistake, below the JSON pointer at.
 // The arguments alias body.
 func DecodeCall(body []byte, at string) (tool.Call, error) {
@@ -189,10 +189,10 @@ func noJSON(at string, body []byte, err error) *Error {
 
 func setMember(c *tool.Call, key string, value json.RawMessage) error {
 	switch key {
-	case "server":
-		return setString(&c.Server, value)
-	case "tool":
-		return setString(&c.Tool, value)
+	case "server_name", "server":
+		return setName(&c.Server, value)
+	case "tool_name", "tool":
+		return setName(&c.Tool, value)
 	case "session":
 		return setString(&c.Session, value)
 	case "skill":
@@ -208,7 +208,16 @@ func setMember(c *tool.Call, key string, value json.RawMessage) error {
 	case "timeout":
 		return setTimeout(c, value)
 	}
-	return errors.New("is no member of a call; known: server, tool, arguments, session, skill, task_id, mode, idempotency_key, timeout")
+	return errors.New("is no member of a call; known: server_name, tool_name (or server and tool), arguments, session, skill, task_id, mode, idempotency_key, timeout")
+}
+
+// setName takes a name that a call may give in two ways: as answers and records have it,
+// and short.
+func setName(s *string, value json.RawMessage) error {
+	if *s != "" {
+		return errors.New("is given twice, by both of its names")
+	}
+	return setString(s, value)
 }
 
 func setString(s *string, value json.RawMessage) error {

@@ -110,7 +110,7 @@ func TestBodyThatIsNoCall(t *testing.T) {
 		{"null", "calls", `null`, "", "an object, not null"},
 		{"no tool", "calls", `{"server":"words"}`, "/tool", "missing"},
 		{"empty tool", "calls", `{"server":"words","tool":""}`, "/tool", "missing"},
-		{"unknown member", "calls", `{"server":"words","tool":"echo","args":{}}`, "/args", "known: server, tool, arguments"},
+		{"unknown member", "calls", `{"server":"words","tool":"echo","args":{}}`, "/args", "known: server_name, tool_name (or server and tool), arguments"},
 		{"member of another case", "calls", `{"server":"words","tool":"echo","Arguments":{}}`, "/Arguments", "known"},
 		{"unknown member with a slash", "calls", `{"tool":"echo","a/b~":1}`, "/a~1b~0", "known"},
 		{"two mistakes, the first is told", "calls", `{"tool":"echo","zz":1,"aa":1}`, "/zz", "known"},
@@ -412,5 +412,26 @@ func TestBodiesThatAreFullOfNothing(t *testing.T) {
 				t.Errorf("%d: %s", status, body)
 			}
 		})
+	}
+}
+
+// TestOneNaming: a call may be named as its answer names it, so that what was answered
+// can be sent again.
+func TestOneNaming(t *testing.T) {
+	srv := serve(t, pool(t))
+	for body, want := range map[string]int{
+		`{"server_name":"words","tool_name":"echo","arguments":{"alpha":"x"}}`: 200,
+		`{"server":"words","tool_name":"echo"}`:                                200,
+		`{"server":"words","server_name":"words","tool":"echo"}`:               400,
+		`{"server":"words","server_name":"other","tool":"echo"}`:               400,
+		`{"tool_name":"echo","tool":"fail"}`:                                   400,
+	} {
+		status, answer := do(t, srv, "POST", "/api/v1/calls", body)
+		if status != want || want == 200 && (decode[result](t, answer).Server != "words" || decode[result](t, answer).Tool != "echo") {
+			t.Errorf("%s: %d %s", body, status, answer)
+		}
+	}
+	if status, answer := do(t, srv, "POST", "/api/v1/calls/batch", `{"calls":[{"server_name":"words","tool_name":"echo"}]}`); status != 200 || !strings.Contains(string(answer), `"tool_name":"echo"`) {
+		t.Errorf("%d %s", status, answer)
 	}
 }
