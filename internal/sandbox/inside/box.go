@@ -35,6 +35,7 @@ type Box struct {
 	python string
 	cells  *kernel.Session
 	met    atomic.Pointer[limits] // when that was last asked
+	glance func()                 // asks it, until the end
 	life
 }
 
@@ -54,8 +55,13 @@ type life struct {
 func Open(ctx context.Context, w Way, o Options) (*Box, error) {
 	rest := context.WithoutCancel(ctx)
 	serving, stop := context.WithCancel(rest)
-	l := newLink(w, outlet{serve: o.Spec.Network, ctx: serving, last: fromInside - 1})
+	out := outlet{last: fromInside - 1}
+	if o.Spec.Network != nil {
+		out.serve = func(conn io.ReadWriteCloser) { o.Spec.Network(serving, conn) }
+	}
+	l := newLink(w, out)
 	x := &Box{o: o, l: l, life: life{done: make(chan struct{})}}
+	x.glance = func() { x.look(serving) }
 	x.cells = kernel.NewSession(x.interpreter)
 	x.met.Store(&limits{})
 	x.tasks.Go(func() {
@@ -144,7 +150,7 @@ func (x *Box) failed(err error) error {
 
 // Memory is what it uses now.
 func (x *Box) Memory() int64 {
-	x.look(x.l.outlet.ctx)
+	x.glance()
 	return max(0, x.met.Load().Memory)
 }
 

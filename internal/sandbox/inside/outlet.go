@@ -20,8 +20,7 @@ const (
 // outlet is how connections of the code are served; serve is nil where there is no
 // network.
 type outlet struct {
-	serve func(ctx context.Context, conn io.ReadWriteCloser)
-	ctx   context.Context //nolint:containedctx // it ends with the link
+	serve func(conn io.ReadWriteCloser)
 	last  uint32
 	open  int
 }
@@ -50,7 +49,7 @@ func (l *link) connected(id uint32) error {
 	l.channels[id] = c
 	l.tasks.Go(func() {
 		defer func() { _ = c.conn.Close() }() // it never fails
-		l.outlet.serve(l.outlet.ctx, c.conn)
+		l.outlet.serve(c.conn)
 	})
 	return nil
 }
