@@ -112,8 +112,9 @@ func TestDeath(t *testing.T) {
 	if runs, _ := filepath.Glob(dir + "/run-*"); len(runs) != 2 {
 		t.Errorf("got %v", runs)
 	}
-	orphan := exec.CommandContext(t.Context(), "/bin/sh", "-c", "sleep 600; :", "runsc", "--root="+stale(t, dir)+"/x/state")
-	if err := orphan.Start(); err != nil {
+	orphan := exec.CommandContext(t.Context(), "/bin/sh", "-c", "read -r word", "runsc", "--root="+stale(t, dir)+"/x/state")
+	hold, err := orphan.StdinPipe()
+	if err := errors.Join(err, orphan.Start()); err != nil {
 		t.Fatal(err)
 	}
 	third := gvisor.New(gvisor.Options{Runsc: "/bin/false", Dir: dir, Python: "/usr/bin/python3", Platform: "ptrace"})
@@ -121,6 +122,8 @@ func TestDeath(t *testing.T) {
 	if _, err := third.Check(t.Context()); err == nil {
 		t.Error("false makes sandboxes")
 	}
+	late := time.AfterFunc(10*time.Second, func() { _ = hold.Close() })
+	defer late.Stop()
 	if err := orphan.Wait(); err == nil || orphan.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		t.Errorf("the orphan: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tenon-mcp/tenon/internal/sandbox"
+	"github.com/tenon-mcp/tenon/internal/sandbox/host"
 )
 
 const (
@@ -20,13 +21,8 @@ const (
 
 // What of the host is there to be read, besides the folders of the interpreter.
 var (
-	systemFolders = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"}
-	systemFiles   = []string{
-		"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
-		"/etc/ca-certificates", "/etc/pki/tls/certs", "/etc/pki/ca-trust", "/etc/localtime", "/etc/timezone", "/etc/mime.types",
-		"/etc/fonts", "/etc/matplotlibrc", "/etc/magic", "/etc/services", "/etc/protocols", "/etc/os-release",
-	}
-	devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+	systemFolders, systemFiles = host.Folders, host.Files
+	devices                    = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 )
 
 // A share is something of the host's that the sandbox sees at the same path.
