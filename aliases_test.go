@@ -8,6 +8,7 @@ import (
 
 	tenon "github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/servers"
+	"github.com/tenon-mcp/tenon/tool"
 )
 
 // TestAliases opens a pool whose servers are called as other programs call them, with a
@@ -54,5 +55,58 @@ servers:
 	}
 	if strings.Contains(all, "a/tavily_search") {
 		t.Errorf("a tool without its key is listed: %s", all)
+	}
+}
+
+// TestOneToolFileOfABundledServer: a file that holds one tool server may name a bundled
+// one, with its options, and what is wrong with it is told by the name of the entry.
+func TestOneToolFileOfABundledServer(t *testing.T) {
+	list := bundled()
+	for i := range list {
+		list[i].Aliases = servers.Aliases(list[i].Name)
+	}
+	load := func(files map[string]string) *tenon.Gateway {
+		t.Helper()
+		dir := t.TempDir()
+		for name, text := range files {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		path := dir
+		if len(files) == 1 {
+			for name := range files {
+				path = filepath.Join(dir, name)
+			}
+		}
+		return open(t, tenon.Options{Config: path, Bundled: list})
+	}
+	said := func(g *tenon.Gateway) string {
+		var out strings.Builder
+		for _, s := range g.Status() {
+			out.WriteString(s.Name + " " + string(s.State) + " " + s.Reason + "\n")
+		}
+		for _, p := range g.Check(t.Context(), false).Broken {
+			out.WriteString(p.Text + " (" + p.Hint + ")\n")
+		}
+		return out.String()
+	}
+	clock := "name: clock\nbundled: time\noptions: {timezone: Europe/Berlin}\n"
+	for what, files := range map[string]map[string]string{
+		"alone": {"clock.yaml": clock}, "in a folder": {"clock.yaml": clock, "other.yaml": "name: host\nbundled: system\n"},
+	} {
+		g := load(files)
+		if res := g.Call(t.Context(), tool.Call{Server: "clock", Tool: "get_current_time"}); res.Kind != "" || !strings.Contains(res.Text(), "Berlin") {
+			t.Errorf("%s: %q %s\n%s", what, res.Kind, res.Text(), said(g))
+		}
+	}
+	for text, want := range map[string]string{
+		"name: docs\nbundled: reading\noptions: {no_such: 1}\n": "docs (bundled reading)",
+		"name: docs\nbundled: tool-markitdwon\n":               `did you mean "tool-markitdown", which is reading?`,
+		"name: docs\nbundled: raeding\n":                       `did you mean "reading"?`,
+	} {
+		if got := said(load(map[string]string{"docs.yaml": text})); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", text, got)
+		}
 	}
 }

@@ -202,6 +202,15 @@ func reveal(env map[string]tool.Secret) map[string]string {
 	return out
 }
 
+// called names a server as its entry does, and says which bundled one it is where that
+// is another name.
+func called(s *config.Server) string {
+	if s.Name == s.Bundled {
+		return s.Name
+	}
+	return s.Name + " (bundled " + s.Bundled + ")"
+}
+
 // bundled fills in o for a bundled server: a child process of this program, or a
 // server in this process. Its tools are known from its code.
 func (k maker) bundled(o *upstream.Options, s *config.Server, m *member) error {
@@ -223,7 +232,7 @@ func (k maker) bundled(o *upstream.Options, s *config.Server, m *member) error {
 	at := tool.Place{Dir: s.Cwd, Getenv: func(name string) string { return variable(childEnv, name) }}
 	srv, err := b.New(options, at)
 	if err != nil {
-		return fmt.Errorf("bundled server %s: %w", b.Name, err)
+		return fmt.Errorf("server %s: %w", called(s), err)
 	}
 	m.meta = b.Meta
 	if b.MetaFor != nil {
@@ -233,7 +242,7 @@ func (k maker) bundled(o *upstream.Options, s *config.Server, m *member) error {
 		m.probe = func(ctx context.Context) []tool.Probe { return b.Probe(ctx, options, at) }
 	}
 	if o.Tools, err = toolsOf(k.closing, srv); err != nil {
-		return fmt.Errorf("bundled server %s: %w", b.Name, err)
+		return fmt.Errorf("server %s: %w", called(s), err)
 	}
 	if s.InProcess || len(k.o.Executable) == 0 {
 		o.Dial = k.inProcess(srv)

@@ -46,7 +46,7 @@ func serverCommand(a *app) *cobra.Command {
 			}
 			var names []string
 			for _, s := range all {
-				names = append(names, s.Name)
+				names = append(append(names, s.Name), servers.Aliases(s.Name)...)
 			}
 			return unknown(cmd, "bundled server", args[0], names)
 		},

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -183,8 +184,19 @@ func (e *entry) checkKind(bundled []string) {
 		e.fail(given[0], given[0]+" is empty", "")
 	}
 	if b := e.server.Bundled; b != "" && bundled != nil && !slices.Contains(bundled, b) {
-		e.fail("bundled", fmt.Sprintf("no bundled server %q", clip(b)), suggest(b, bundled, "there are"))
+		e.fail("bundled", fmt.Sprintf("no bundled server %q", clip(b)), e.suggestBundled(b, bundled))
 	}
+}
+
+// suggestBundled says which bundled server may be meant, also by another name of one.
+func (e *entry) suggestBundled(name string, bundled []string) string {
+	if best, ok := nearest(name, append(slices.Sorted(maps.Keys(e.aliases)), bundled...)); ok {
+		if real := e.aliases[best]; real != "" {
+			return fmt.Sprintf("did you mean %q, which is %s?", best, real)
+		}
+		return fmt.Sprintf("did you mean %q?", best)
+	}
+	return suggest(name, bundled, "there are")
 }
 
 // misspelled tells whether a mistake that is reported already explains why the

@@ -193,7 +193,7 @@ func shapeOf(root *source.Node) shape {
 		return shapeOneTool
 	case isAgent(root):
 		return shapeAgent
-	case has("url", "command") && !has("servers", "include"):
+	case has("url", "command", "bundled") && !has("servers", "include"):
 		return shapeOneTool
 	}
 	return shapeTenon

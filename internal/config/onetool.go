@@ -61,6 +61,8 @@ func (t oneTools) what(e *entry, o *object) {
 	o.text("name", &s.Name)
 	o.text("tool_command", &s.Command)
 	o.text("command", &s.Command)
+	o.text("bundled", &s.Bundled)
+	e.options(o)
 	var transport string
 	spellings := []string{"auto", "stdio", "streamable-http", "sse"}
 	o.enum("type", transports, spellings, &transport)
