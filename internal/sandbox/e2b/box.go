@@ -148,6 +148,19 @@ func (x *box) within(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { cancel(); watch.Wait() }
 }
 
+// renewed lets a machine that was made before live as long as a new one, and reports
+// whether that can be.
+func (x *box) renewed(ctx context.Context) bool {
+	if x.gone() != nil {
+		return false
+	}
+	err := x.b.control.prolong(ctx, x.id, x.b.o.TTL)
+	if err != nil {
+		_ = x.finish(lost, !isGone(err)) // else it ends by its own time
+	}
+	return err == nil
+}
+
 // here asks whether the machine is there still, and ends the box where it is not.
 func (x *box) here(ctx context.Context) bool {
 	if x.gone() != nil {

@@ -51,7 +51,7 @@ const (
 	DefaultDomain   = "e2b.app"
 	DefaultTemplate = "code-interpreter-v1"
 
-	usualTTL   = 5 * time.Minute
+	usualTTL   = 3 * time.Minute
 	askLimit   = 30 * time.Second // of one short request
 	makeLimit  = 60 * time.Second // until a machine is there
 	streamTime = 25 * time.Hour   // of a connection; what runs has bounds of its own
@@ -213,17 +213,25 @@ func (b *Backend) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbo
 	x := b.spare
 	b.spare = nil
 	b.mu.Unlock()
-	if x != nil && x.here(ctx) {
-		return x, nil
+	if x == nil || !x.renewed(ctx) {
+		var err error
+		if x, err = b.launch(ctx); err != nil {
+			return nil, err
+		}
 	}
-	x, err := b.launch(ctx)
-	if err != nil {
-		return nil, err
+	b.mu.Lock()
+	closed := b.closed
+	if !closed {
+		x.tasks.Go(func() { x.keep(context.WithoutCancel(ctx)) })
+	}
+	b.mu.Unlock()
+	if closed {
+		return nil, errClosed
 	}
 	return x, nil
 }
 
-// launch has a machine made.
+// launch has a machine made. It ends by its time where it is not kept.
 func (b *Backend) launch(ctx context.Context) (*box, error) {
 	b.mu.Lock()
 	closed, own := b.closed, b.owner
@@ -244,7 +252,6 @@ func (b *Backend) launch(ctx context.Context) (*box, error) {
 	closed = b.closed
 	if !closed {
 		b.boxes[x] = struct{}{}
-		x.tasks.Go(func() { x.keep(context.WithoutCancel(ctx)) })
 	}
 	b.mu.Unlock()
 	if closed {

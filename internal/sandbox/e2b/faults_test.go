@@ -55,13 +55,13 @@ func TestMade(t *testing.T) {
 	x := sandboxtest.Create(t, b, sandbox.Spec{})
 	sandboxtest.Sh(t, x, "true")
 	var made map[string]any
-	if err := json.Unmarshal(d.Calls("POST /sandboxes")[0].Body, &made); err != nil {
+	if err := json.Unmarshal(d.Calls("POST /sandboxes\n")[0].Body, &made); err != nil {
 		t.Fatal(err)
 	}
-	if made["templateID"] != "code-interpreter-v1" || made["allow_internet_access"] != false || made["secure"] != true || made["timeout"] != 300.0 {
+	if made["templateID"] != "code-interpreter-v1" || made["allow_internet_access"] != false || made["secure"] != true || made["timeout"] != 180.0 {
 		t.Errorf("got %v", made)
 	}
-	if n := len(d.Calls("POST /sandboxes")); n != 1 {
+	if n := len(d.Calls("POST /sandboxes\n")); n != 1 {
 		t.Errorf("the machine of the check was not used: %d were made", n)
 	}
 	for _, c := range d.Calls("") {
@@ -105,7 +105,7 @@ func TestOptions(t *testing.T) {
 // TestCreateFaults holds that one machine is made, or none is left.
 func TestCreateFaults(t *testing.T) {
 	d := e2bdouble.New(t)
-	const create = "POST /sandboxes"
+	const create = "POST /sandboxes\n"
 	for name, c := range map[string]struct {
 		fault e2bdouble.Fault
 		key   string
@@ -373,7 +373,7 @@ func TestOrphans(t *testing.T) {
 	var made struct {
 		Metadata map[string]string `json:"metadata"`
 	}
-	if err := json.Unmarshal(d.Calls("POST /sandboxes")[0].Body, &made); err != nil {
+	if err := json.Unmarshal(d.Calls("POST /sandboxes\n")[0].Body, &made); err != nil {
 		t.Fatal(err)
 	}
 	keep := d.Machines()
@@ -423,6 +423,20 @@ func order(t *testing.T, d *e2bdouble.Double, metadata map[string]string) string
 	return m.ID
 }
 
+// TestSpare has the machine of the check end before anybody wants it: nobody keeps it.
+func TestSpare(t *testing.T) {
+	d := e2bdouble.New(t)
+	b := newBackend(t, d, func(o *e2b.Options) { o.TTL = time.Second })
+	if s, err := b.Check(t.Context()); err != nil || s.Level != sandbox.LevelKernel || !strings.HasPrefix(s.Python, "3.") || len(s.Notes) < 2 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	await(t, "it ends by its time", func() bool { return len(d.Machines()) == 0 })
+	x := sandboxtest.Create(t, b, sandbox.Spec{})
+	if o := sandboxtest.Sh(t, x, "echo fine"); o.Stdout != "fine\n" || len(d.Machines()) != 1 {
+		t.Errorf("got %+v, %v", o, d.Machines())
+	}
+}
+
 // TestKillFails says that it may run on, and for how long.
 func TestKillFails(t *testing.T) {
 	d := e2bdouble.New(t)
@@ -432,7 +446,7 @@ func TestKillFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Fail(e2bdouble.Fault{Match: "DELETE", Status: 500})
-	if err := x.Kill(t.Context()); err == nil || !strings.Contains(err.Error(), "ends by itself in 5m0s") {
+	if err := x.Kill(t.Context()); err == nil || !strings.Contains(err.Error(), "ends by itself in 3m0s") {
 		t.Errorf("got %v", err)
 	}
 	_, err = x.Command(t.Context(), sandbox.Command{Line: "true"})

@@ -113,14 +113,14 @@ func (d *Double) Heal() {
 	d.faults = nil
 }
 
-// Calls returns what the double was asked, in order, so far as method and path hold a
-// text.
+// Calls returns what the double was asked, in order, so far as method and path, and the end
+// of a line, hold a text.
 func (d *Double) Calls(match string) []Call {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var out []Call
 	for _, c := range d.calls {
-		if strings.Contains(c.Method+" "+c.Path, match) {
+		if strings.Contains(c.Method+" "+c.Path+"\n", match) {
 			out = append(out, c)
 		}
 	}
