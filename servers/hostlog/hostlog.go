@@ -38,7 +38,7 @@ type Options struct {
 const deadline = 20 * time.Second
 
 type server struct {
-	places   *places
+	places   usual
 	zone     *time.Location
 	now      func() time.Time
 	deadline time.Duration

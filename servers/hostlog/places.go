@@ -6,58 +6,37 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
+
+	"github.com/tenon-mcp/tenon/internal/places"
 )
 
-// Places are the paths that an operator named, or the usual ones. One that is not
-// there now may be there later, and the other way round, so they are looked at anew
-// for each call. What a path led to when it was found stays what it leads to.
-type places struct {
-	paths []string // absolute
-	usual bool
-	known sync.Map // path to root
+// Usual are the places of logs: those that an operator named, or the usual ones.
+type usual struct {
+	*places.Places[root]
+	unnamed bool
 }
 
-func newPlaces(paths []string) (*places, error) {
-	p := &places{usual: len(paths) == 0}
-	if p.usual {
+func newPlaces(paths []string) (usual, error) {
+	unnamed := len(paths) == 0
+	if unnamed {
 		paths = defaultPaths()
 	}
-	for _, given := range paths {
-		abs, err := filepath.Abs(given)
-		if err != nil {
-			return nil, err
-		}
-		p.paths = append(p.paths, abs)
-	}
-	return p, nil
+	p, err := places.New(paths, openRoot, func(r root) error {
+		_, err := os.Stat(filepath.Join(r.dir, r.only))
+		return err
+	})
+	return usual{p, unnamed}, err
 }
 
 // look returns the roots that are there, and says which are not.
-func (p *places) look() (rs roots, missing []string) {
-	for _, path := range p.paths {
-		r, err := p.root(path)
-		switch {
-		case err == nil:
-			rs = append(rs, r)
-		case !p.usual || !errors.Is(err, fs.ErrNotExist): // not every machine has each of the usual ones
-			missing = append(missing, plain(path, 200)+": "+reason(err))
+func (p usual) look() (rs roots, missing []string) {
+	rs, absent := p.Look()
+	for _, m := range absent {
+		if !p.unnamed || !errors.Is(m.Err, fs.ErrNotExist) { // not every machine has each of the usual ones
+			missing = append(missing, plain(m.Path, 200)+": "+reason(m.Err))
 		}
 	}
 	return rs, missing
-}
-
-func (p *places) root(path string) (root, error) {
-	known, _ := p.known.Load(path)
-	if r, ok := known.(root); ok {
-		_, err := os.Stat(filepath.Join(r.dir, r.only))
-		return r, err
-	}
-	r, err := openRoot(path)
-	if err == nil {
-		p.known.Store(path, r)
-	}
-	return r, err
 }
 
 // absent says of paths that are missing what it means.

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/places"
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
@@ -22,67 +22,45 @@ const (
 	scanDepth   = 256 // each level of a sum holds a directory open
 )
 
-// Roots are the directories that may be looked into; none are all. One that is not
-// there now may be there later, so they are looked at for each call; what a path led
-// to when it was found stays what it leads to.
-type scanRoots struct {
-	given []string // absolute
-	known sync.Map // path to the directory free of symbolic links
-}
+// Roots are the directories that may be looked into; none are all.
+type scanRoots = places.Places[string]
 
 func newRoots(dirs []string) (*scanRoots, error) {
-	r := &scanRoots{}
-	for _, d := range dirs {
-		abs, err := filepath.Abs(d)
+	p, err := places.New(dirs, func(path string) (string, error) {
+		resolved, err := filepath.EvalSymlinks(path)
 		if err != nil {
-			return nil, fmt.Errorf("option scan_roots: %w", err)
-		}
-		r.given = append(r.given, abs)
-		if _, err := r.resolve(abs); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("option scan_roots: %w", err)
-		}
-	}
-	return r, nil
-}
-
-// look returns the directories that are there, in a form in which a path can be
-// compared with them, and those that are not.
-func (r *scanRoots) look() (there, missing []string) {
-	for _, path := range r.given {
-		if dir, err := r.resolve(path); err == nil {
-			there = append(there, dir)
-		} else {
-			missing = append(missing, plain(path, 200))
-		}
-	}
-	return there, missing
-}
-
-func (r *scanRoots) resolve(path string) (string, error) {
-	known, ok := r.known.Load(path)
-	resolved, _ := known.(string)
-	if !ok {
-		var err error
-		if resolved, err = filepath.EvalSymlinks(path); err != nil {
 			return "", err
 		}
-	}
-	info, err := os.Stat(resolved)
+		return resolved, isDir(resolved)
+	}, isDir)
 	if err != nil {
-		return "", err
+		return nil, fmt.Errorf("option scan_roots: %w", err)
 	}
-	if !info.IsDir() {
-		return "", fmt.Errorf("%s is no directory", path)
+	_, missing := p.Look()
+	for _, m := range missing {
+		if !errors.Is(m.Err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("option scan_roots: %w", m.Err)
+		}
 	}
-	r.known.Store(path, resolved)
-	return resolved, nil
+	return p, nil
+}
+
+func isDir(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is no directory", path)
+	}
+	return err
 }
 
 // root returns the directory that a call means, free of symbolic links, or an
 // error that says why it may not be looked into; and which of the directories that
 // the operator opened are not there.
 func (s *server) root(dir string) (root string, missing []string, err error) {
-	there, missing := s.scanRoots.look()
+	there, absent := s.scanRoots.Look()
+	for _, m := range absent {
+		missing = append(missing, plain(m.Path, 200))
+	}
 	if len(missing) > 0 && len(there) == 0 {
 		return "", nil, fmt.Errorf("the directories that this server may look into are not there now: %s. They are looked for again at each call; an operator opens others with the option scan_roots of the server system", strings.Join(missing, ", "))
 	}
