@@ -38,7 +38,8 @@ func (k maker) elsewhere(d *delegate) (*a2a.Agent, error) {
 type a2aHop struct {
 	*deputy
 	subtask string
-	asks    bool // the client can be asked
+	asks    bool   // the client can be asked
+	waits   string // the task that waits for an answer
 }
 
 // a2aState is what a client comes again with. The relay signs it.
@@ -60,7 +61,11 @@ func (w *deputy) call(ctx context.Context, subtask string, params []byte) (tool.
 		return h.Send(ctx, &relay.Sending{Params: params, Progress: progress})
 	}
 	h.asks = slices.Contains(strings.Fields(client.Can()), "elicitation")
-	return client.Do(ctx, h, relay.Request{Method: "tools/call", Params: params, Peer: w.asked.Peer, Progress: progress})
+	result, err := client.Do(ctx, h, relay.Request{Method: "tools/call", Params: params, Peer: w.asked.Peer, Progress: progress})
+	if err != nil { // the client was asked, and had no answer
+		h.there.Cancel(ctx, h.waits, false)
+	}
+	return result, err
 }
 
 // Name implements relay.Server.
@@ -76,6 +81,7 @@ func (*a2aHop) Open(context.Context, relay.Greeting) (relay.Link, error) {
 
 // Send implements relay.Server.
 func (h *a2aHop) Send(ctx context.Context, s *relay.Sending) (tool.Bytes, error) {
+	h.waits = ""
 	work, state, refused := h.begin(ctx, s.Params)
 	if refused != "" {
 		return agentFailed(refused, nil), nil
@@ -151,6 +157,7 @@ func (h *a2aHop) ask(ctx context.Context, out a2a.Outcome, state a2aState) (tool
 		h.there.Cancel(ctx, out.Task, false)
 		return agentFailed(fmt.Sprintf("The agent %s wants to know something before it goes on, and nobody can be asked here, so its task was canceled. Call it again with the answer in the subtask. It asked: %s", h.entry.Name, question), nil), nil
 	}
+	h.waits = out.Task
 	b, err := json.Marshal(a2aState{out.Task, out.Context, state.Round + 1})
 	if err != nil {
 		return nil, err

@@ -68,15 +68,7 @@ func TestWhoAnswersForAModel(t *testing.T) {
 				if got := deaf.call(t, "wonder"); !strings.Contains(got, "elicitation") || len(d.Calls()) != 2 {
 					t.Errorf("got %q, after %d questions", got, len(d.Calls()))
 				}
-				talks := &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}, ElicitationHandler: func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-					return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"who": "cleo"}}, nil
-				}}
-				session, err := sdk.NewClient(&sdk.Implementation{Name: "cleo", Version: "1"}, talks).Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: url + "/mcp/s/s1", MaxRetries: -1}, &sdk.ClientSessionOptions{ProtocolVersion: c.client})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer session.Close()
-				if got := (&person{ClientSession: session}).call(t, "wonder"); !strings.HasPrefix(got, "two ") || !strings.Contains(got, "cleo") || !strings.Contains(got, "Second?") {
+				if got := answering(t, url+"/mcp/s/s1", c.client, "accept", map[string]any{"who": "cleo"}).call(t, "wonder"); !strings.HasPrefix(got, "two ") || !strings.Contains(got, "cleo") || !strings.Contains(got, "Second?") {
 					t.Errorf("got %q", got)
 				}
 				return

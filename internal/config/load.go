@@ -64,7 +64,6 @@ type loader struct {
 	warnings []source.Mistake
 	patterns []located      // for checks when all servers are known
 	timeouts []limited      // for checks when the gateway's limits are known
-	asking   []*source.Node // the servers that may ask a model
 }
 
 type located struct {

@@ -14,6 +14,8 @@ type Sampling struct {
 	Servers   []string // that may ask
 	PerCall   int      // questions of one call
 	PerMinute int      // questions of all servers
+
+	named []*source.Node // where Servers are
 }
 
 // sampling reads the section.
@@ -37,7 +39,7 @@ func (s sections) sampling(o *object) {
 		name, ok := in.scalar(item)
 		if ok {
 			p.Servers = append(p.Servers, name)
-			s.asking = append(s.asking, item)
+			p.named = append(p.named, item)
 		}
 	}
 	in.refuse()
@@ -61,12 +63,12 @@ func (l *loader) markSampled() {
 	for i, name := range l.cfg.Sampling.Servers {
 		at := slices.IndexFunc(l.entries, func(e *entry) bool { return e.server.Name == name && !e.double })
 		if at < 0 {
-			l.fail(l.asking[i], fmt.Sprintf("servers: there is no server %s", quoteOf(l.asking[i], name)), "")
+			l.fail(l.cfg.Sampling.named[i], fmt.Sprintf("servers: there is no server %s", quoteOf(l.cfg.Sampling.named[i], name)), "")
 			continue
 		}
 		e := l.entries[at]
 		if e.server.Care.Agent != nil || e.server.Isolation != IsolationShared {
-			l.fail(l.asking[i], fmt.Sprintf("servers: %s cannot ask a model", quoteOf(l.asking[i], name)), "only servers of isolation: shared can, and no agents")
+			l.fail(l.cfg.Sampling.named[i], fmt.Sprintf("servers: %s cannot ask a model", quoteOf(l.cfg.Sampling.named[i], name)), "only servers of isolation: shared can, and no agents")
 			continue
 		}
 		e.server.Care.Sampled = true
