@@ -102,8 +102,8 @@ func TestOneToolFileOfABundledServer(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"name: docs\nbundled: reading\noptions: {no_such: 1}\n": "docs (bundled reading)",
-		"name: docs\nbundled: tool-markitdwon\n":               `did you mean "tool-markitdown", which is reading?`,
-		"name: docs\nbundled: raeding\n":                       `did you mean "reading"?`,
+		"name: docs\nbundled: tool-markitdwon\n":                `did you mean "tool-markitdown", which is reading?`,
+		"name: docs\nbundled: raeding\n":                        `did you mean "reading"?`,
 	} {
 		if got := said(load(map[string]string{"docs.yaml": text})); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", text, got)

@@ -139,6 +139,19 @@ func loginAt(s *config.Server) login.Server {
 	return out
 }
 
+// keyOf says what is wrong with the private key of an entry, before anybody waits for a
+// login with it.
+func keyOf(s *config.Server) error {
+	a := s.Care.Login
+	if a == nil || a.ClientKey.Reveal() == "" {
+		return nil
+	}
+	if err := login.CheckKey(a.ClientKey.Reveal()); err != nil {
+		return fmt.Errorf("auth.client_key of server %s: %w", s.Name, err)
+	}
+	return nil
+}
+
 // loginOf returns what puts logins into the requests to a server, and what tells that
 // one has changed; nil where the operator wrote down what to send.
 func (g *Gateway) loginOf(s *config.Server) (put func(caller string, base http.RoundTripper) http.RoundTripper, changed func() bool) {

@@ -166,6 +166,9 @@ func (k maker) server(s *config.Server, m *member) (*upstream.Server, error) {
 			Env: proc.Environ(k.o.Env, reveal(s.Env)),
 		}
 	default:
+		if err := keyOf(s); err != nil {
+			return nil, err
+		}
 		o.URL = s.URL
 		o.Login, o.Mended = k.loginOf(s)
 		o.Header = http.Header{}

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"strings"
+	"time"
 
 	tenon "github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/tool"
@@ -25,6 +26,9 @@ func (h *handler) instructions(v tenon.Viewer, modern bool) string {
 	for _, st := range h.gw.Status() {
 		if st.State == tool.StateFailed {
 			b.WriteString("\nServer " + st.Name + " is not available: " + trimmed(st.Reason, maxReason))
+			if st.NextTry != nil && time.Until(*st.NextTry) > 0 {
+				b.WriteString(" (it is tried again in " + max(time.Until(*st.NextTry).Round(time.Second), time.Second).String() + "; until then use other tools)")
+			}
 		}
 	}
 	lost := h.shows.Lost(v, modern)

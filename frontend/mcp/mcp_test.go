@@ -266,7 +266,7 @@ func TestWhatWasDoneIsSaid(t *testing.T) {
 	}
 	// A failed server is named when a client says hello.
 	_, answer, _ := post(t, url, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05"}}`)
-	if !strings.Contains(answer, "Server dead is not available") || !strings.Contains(answer, `"protocolVersion":"2024-11-05"`) {
+	if !strings.Contains(answer, "Server dead is not available") || !strings.Contains(answer, "it is tried again in ") || !strings.Contains(answer, `"protocolVersion":"2024-11-05"`) {
 		t.Errorf("hello: %s", answer)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	tenon "github.com/tenon-mcp/tenon"
@@ -167,11 +168,62 @@ func (c *Client) Call(ctx context.Context, call tool.Call) *tool.Result {
 	begun := time.Now()
 	ctx, cancel := limited(ctx, call.Timeout)
 	defer cancel()
+	look, stop := context.WithCancel(ctx)
+	var looking sync.WaitGroup
+	repeatable := false
+	looking.Go(func() { repeatable = c.repeatable(look, call) })
 	var res tool.Result
-	if err := c.post(ctx, "/calls", bodyOf(call), &res); err != nil {
-		return failure(call, begun, err)
+	err := c.post(ctx, "/calls", bodyOf(call), &res)
+	e, ok := errors.AsType[*tool.Error](err)
+	lost := ok && e.Kind == tool.OutcomeUnknown
+	if lost { // a gateway that is gone refuses the question at once, and another may be there by now
+		defer time.AfterFunc(lookMost, stop).Stop()
+	} else {
+		stop()
 	}
-	return &res
+	looking.Wait()
+	stop()
+	if err == nil {
+		return &res
+	}
+	if lost && repeatable {
+		err = &tool.Error{
+			Kind: tool.Unavailable, Err: e.Err,
+			Text: "The connection to the gateway broke before its answer. The tool only reads, or may be repeated: it can be called again without harm.",
+		}
+	}
+	return failure(call, begun, err)
+}
+
+// lookAfter is how long a call runs before it is asked what its tool does: only a call
+// that takes time is likely to lose its gateway.
+const (
+	lookAfter = 200 * time.Millisecond
+	lookMost  = 2 * time.Second // once the call is lost
+)
+
+// repeatable reports whether the tool of a call does no harm when it runs twice, as far
+// as the gateway says so before ctx ends.
+func (c *Client) repeatable(ctx context.Context, call tool.Call) bool {
+	t := time.NewTimer(lookAfter)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+	}
+	list, err := c.Tools(ctx, tenon.ListOptions{Viewer: tenon.Viewer{Session: call.Session, Skill: call.Skill, Mode: call.Mode}, Server: call.Server})
+	if err != nil {
+		return false
+	}
+	for _, s := range list.Servers {
+		for i := range s.Tools {
+			if s.Tools[i].Server == call.Server && s.Tools[i].Name == call.Tool {
+				return s.Tools[i].Meta.ReadOnly || s.Tools[i].Meta.Idempotent
+			}
+		}
+	}
+	return false
 }
 
 // CallBatch carries out many calls on the gateway and returns a result for each,

@@ -171,3 +171,26 @@ func TestClientWithoutAnswer(t *testing.T) {
 		}
 	}
 }
+
+// A call whose gateway is killed in between may be made again where its tool only reads,
+// and says so.
+func TestClientKnowsWhatIsSafeToRepeat(t *testing.T) {
+	api := rest.New(pool(t), rest.Options{Version: "1"})
+	asked := make(chan struct{}, 2)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			<-asked
+			panic(http.ErrAbortHandler) // the gateway is gone
+		}
+		api.ServeHTTP(w, r)
+		asked <- struct{}{}
+	}))
+	defer srv.Close()
+	c := newClient(t, srv.URL)
+	for name, want := range map[string]tool.Kind{"echo": tool.Unavailable, "fail": tool.OutcomeUnknown} {
+		res := c.Call(t.Context(), tool.Call{Server: "words", Tool: name})
+		if res.Kind != want || strings.Contains(res.Text(), "again without harm") != (want == tool.Unavailable) {
+			t.Errorf("%s: %q %s", name, res.Kind, res.Text())
+		}
+	}
+}
