@@ -21,8 +21,7 @@ type box struct {
 	id string
 	w  *wire
 
-	turn chan struct{} // held by the cell that runs
-	now  interpreter
+	python interpreter
 
 	// last is the time for its end, whoever asks for that.
 	last func() (context.Context, context.CancelFunc)
@@ -46,13 +45,15 @@ func (b *Backend) newBox(ctx context.Context, m *machine) (*box, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &box{
-		b: b, id: m.SandboxID, w: w, turn: make(chan struct{}, 1),
+	x := &box{
+		b: b, id: m.SandboxID, w: w,
 		last: func() (context.Context, context.CancelFunc) {
 			return context.WithTimeout(context.WithoutCancel(ctx), askLimit)
 		},
 		life: life{quit: make(chan struct{}), done: make(chan struct{})},
-	}, nil
+	}
+	x.python = interpreter{x: x, turn: make(chan struct{}, 1)}
+	return x, nil
 }
 
 // Done is closed at its end.

@@ -38,86 +38,93 @@ done`
 
 // Code runs a cell, once.
 func (x *box) Code(ctx context.Context, c sandbox.Cell) (*sandbox.Outcome, error) {
-	if len(c.Source) > maxSource {
-		return nil, &sandbox.Error{Kind: sandbox.Invalid, Text: fmt.Sprintf("a cell has at most %d bytes: write data into a file instead", maxSource)}
-	}
-	select {
-	case x.turn <- struct{}{}:
-	case <-x.quit:
-		return nil, x.gone()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	defer func() { <-x.turn }()
-	if err := x.gone(); err != nil {
-		return nil, err
-	}
-	for again := false; ; again = true {
-		if err := x.ensure(ctx); err != nil {
-			return nil, err
-		}
-		o, err := x.cell(ctx, c)
-		if e, ok := errors.AsType[*statusError](err); ok && e.status == http.StatusNotFound && !again && x.here(ctx) {
-			// The interpreter is gone, so it has not run the cell: another one does.
-			x.now.id, x.now.lost = "", "E2B does not know it any more"
-			continue
-		}
-		if err != nil {
-			if o.Restarted {
-				x.now.lost = "the cell before did not let itself be interrupted"
-			}
-			return o, x.troubleOfCell(ctx, err)
-		}
-		o.Lost, x.now.lost = x.now.lost, ""
-		return o, nil
-	}
+	return x.python.run(ctx, c)
 }
 
-// An interpreter is what is known of the one in the machine, while the turn is held.
+// An interpreter is the one in a machine.
 type interpreter struct {
+	x    *box
+	turn chan struct{} // held by the cell that runs, and with it the rest
+
 	id    string // of its context
 	cells int    // that it has counted
 	lost  string // what has ended the one before, until that is told
 }
 
-// troubleOfCell tells what never ran from what may have.
-func (x *box) troubleOfCell(ctx context.Context, err error) error {
+func (k *interpreter) run(ctx context.Context, c sandbox.Cell) (*sandbox.Outcome, error) {
+	if len(c.Source) > maxSource {
+		return nil, &sandbox.Error{Kind: sandbox.Invalid, Text: fmt.Sprintf("a cell has at most %d bytes: write data into a file instead", maxSource)}
+	}
+	select {
+	case k.turn <- struct{}{}:
+	case <-k.x.quit:
+		return nil, k.x.gone()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-k.turn }()
+	if err := k.x.gone(); err != nil {
+		return nil, err
+	}
+	for again := false; ; again = true {
+		if err := k.ensure(ctx); err != nil {
+			return nil, err
+		}
+		o, err := k.cell(ctx, c)
+		if e, ok := errors.AsType[*statusError](err); ok && e.status == http.StatusNotFound && !again && k.x.here(ctx) {
+			// The interpreter is gone, so it has not run the cell: another one does.
+			k.id, k.lost = "", "E2B does not know it any more"
+			continue
+		}
+		if err != nil {
+			if o.Restarted {
+				k.lost = "the cell before did not let itself be interrupted"
+			}
+			return o, k.trouble(ctx, err)
+		}
+		o.Lost, k.lost = k.lost, ""
+		return o, nil
+	}
+}
+
+// trouble tells what never ran from what may have.
+func (k *interpreter) trouble(ctx context.Context, err error) error {
 	e, ok := errors.AsType[*statusError](err)
 	switch {
-	case ok && e.status == http.StatusBadGateway && x.here(ctx):
+	case ok && e.status == http.StatusBadGateway && k.x.here(ctx):
 		return &sandbox.Error{Kind: sandbox.Unavailable, Text: "nothing in the sandbox takes Python code: its template has no code interpreter (option e2b_template), or that has ended. The code was not run; run_command works"}
 	case ok && e.status < 500:
-		return x.trouble(ctx, "run the code", err, "The code was not run. ")
+		return k.x.trouble(ctx, "run the code", err, "The code was not run. ")
 	}
-	return x.trouble(ctx, "say what came of the code", err, "It may have run, in part or in whole; what was left of it was interrupted, and it was not run again. ")
+	return k.x.trouble(ctx, "say what came of the code", err, "It may have run, in part or in whole; what was left of it was interrupted, and it was not run again. ")
 }
 
 // ensure has a context made where there is none. The caller holds the turn.
-func (x *box) ensure(ctx context.Context) error {
-	if x.now.id != "" {
+func (k *interpreter) ensure(ctx context.Context) error {
+	if k.id != "" {
 		return nil
 	}
 	var made struct {
 		ID string `json:"id"`
 	}
-	err := x.tell(ctx, http.MethodPost, "/contexts", map[string]string{"language": "python", "cwd": sandbox.Home}, &made)
+	err := k.tell(ctx, http.MethodPost, "/contexts", map[string]string{"language": "python", "cwd": sandbox.Home}, &made)
 	if err == nil && !isName(made.ID, 100, "_-") {
 		err = errors.New("its answer names no context")
 	}
 	if err != nil {
-		return x.troubleOfCell(ctx, err)
+		return k.trouble(ctx, err)
 	}
-	x.now.id, x.now.cells = made.ID, 0
+	k.id, k.cells = made.ID, 0
 	return nil
 }
 
 // tell makes a short request of the code interpreter.
-func (x *box) tell(ctx context.Context, method, path string, in, out any) error {
+func (k *interpreter) tell(ctx context.Context, method, path string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, makeLimit)
 	defer cancel()
-	ctx, stop := x.within(ctx)
+	ctx, stop := k.x.within(ctx)
 	defer stop()
-	body, err := x.send(ctx, method, path, in)
+	body, err := k.send(ctx, method, path, in)
 	if err != nil {
 		return err
 	}
@@ -130,25 +137,25 @@ func (x *box) tell(ctx context.Context, method, path string, in, out any) error 
 }
 
 // send makes a request of the code interpreter, once. The caller closes the answer.
-func (x *box) send(ctx context.Context, method, path string, in any) (io.ReadCloser, error) {
+func (k *interpreter) send(ctx context.Context, method, path string, in any) (io.ReadCloser, error) {
 	b, err := json.Marshal(in)
 	if err != nil {
 		return nil, err
 	}
 	header := http.Header{"Content-Type": {"application/json"}}
-	x.w.dress(header, codePort)
-	resp, body, err := x.w.codeHTTP.Open(ctx, egress.Request{Method: method, URL: x.w.code + path, Header: header, Body: b, MaxBody: endless})
+	k.x.w.dress(header, codePort)
+	resp, body, err := k.x.w.codeHTTP.Open(ctx, egress.Request{Method: method, URL: k.x.w.code + path, Header: header, Body: b, MaxBody: endless})
 	if err != nil {
 		return nil, err
 	}
 	if !resp.OK() {
-		return nil, failed(resp.Status, body, x.w.secrets)
+		return nil, failed(resp.Status, body, k.x.w.secrets)
 	}
 	return body, nil
 }
 
 // cell runs a cell in the context.
-func (x *box) cell(ctx context.Context, c sandbox.Cell) (*sandbox.Outcome, error) {
+func (k *interpreter) cell(ctx context.Context, c sandbox.Cell) (*sandbox.Outcome, error) {
 	// The stream outlives ctx, for what it says after an interrupt.
 	stream, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -158,7 +165,7 @@ func (x *box) cell(ctx context.Context, c sandbox.Cell) (*sandbox.Outcome, error
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		defer close(done)
-		h.failed = x.listen(stream, c.Source, h)
+		h.failed = k.listen(stream, c.Source, h)
 	})
 	var late <-chan time.Time
 	if c.Timeout > 0 {
@@ -172,47 +179,47 @@ func (x *box) cell(ctx context.Context, c sandbox.Cell) (*sandbox.Outcome, error
 	case <-done:
 		err = h.failed
 		if e, ok := errors.AsType[*statusError](err); err != nil && (!ok || e.status >= 500) {
-			x.stop(ctx, nil) // it may run still
+			k.stop(ctx, nil) // it may run still
 		}
-	case <-x.quit:
+	case <-k.x.quit:
 		err = context.Canceled
 	case <-late:
 		timedOut = true
-		restarted = x.stop(ctx, done)
+		restarted = k.stop(ctx, done)
 	case <-ctx.Done():
 		err = ctx.Err()
-		restarted = x.stop(ctx, done)
+		restarted = k.stop(ctx, done)
 	}
 	cancel()
 	reader.Wait()
 	o := h.outcome()
-	x.count(h, restarted)
+	k.count(h, restarted)
 	o.TimedOut, o.Restarted, o.Took = timedOut, o.Restarted || restarted, time.Since(began)
 	return o, err
 }
 
 // count notes how many cells the interpreter has run. Where it begins to count again, it
 // is another one, whose like the service starts by itself.
-func (x *box) count(h *hearing, restarted bool) {
-	if h.counted > 0 && h.counted <= x.now.cells {
-		x.now.lost = "it has ended by itself, or was killed, while no cell ran"
+func (k *interpreter) count(h *hearing, restarted bool) {
+	if h.counted > 0 && h.counted <= k.cells {
+		k.lost = "it has ended by itself, or was killed, while no cell ran"
 	}
-	x.now.cells = max(h.counted, 0)
+	k.cells = max(h.counted, 0)
 	if restarted || h.broken {
-		x.now.cells = 0
+		k.cells = 0
 	}
 }
 
 // stop interrupts the cell that runs, and ends the interpreter where that does not help
 // in time. It reports whether the state is lost. Done is closed when the cell has ended;
 // nil is for nobody knows.
-func (x *box) stop(ctx context.Context, done <-chan struct{}) (restarted bool) {
-	if x.gone() != nil {
+func (k *interpreter) stop(ctx context.Context, done <-chan struct{}) (restarted bool) {
+	if k.x.gone() != nil {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askLimit)
 	defer cancel()
-	_ = x.order(ctx, interrupt, x.now.id) // where it does not work the next thing does
+	_ = k.x.order(ctx, interrupt, k.id) // where it does not work the next thing does
 	if done == nil {
 		return false
 	}
@@ -221,20 +228,20 @@ func (x *box) stop(ctx context.Context, done <-chan struct{}) (restarted bool) {
 	select {
 	case <-done:
 		return false
-	case <-x.quit:
+	case <-k.x.quit:
 		return true
 	case <-t.C:
 	}
-	if x.tell(ctx, http.MethodPost, "/contexts/"+x.now.id+"/restart", struct{}{}, nil) != nil {
-		_ = x.tell(ctx, http.MethodDelete, "/contexts/"+x.now.id, struct{}{}, nil) // it is not used again
-		x.now.id = ""
+	if k.tell(ctx, http.MethodPost, "/contexts/"+k.id+"/restart", struct{}{}, nil) != nil {
+		_ = k.tell(ctx, http.MethodDelete, "/contexts/"+k.id, struct{}{}, nil) // it is not used again
+		k.id = ""
 	}
 	return true
 }
 
 // listen sends a cell and hears what comes of it.
-func (x *box) listen(ctx context.Context, source string, h *hearing) error {
-	body, err := x.send(ctx, http.MethodPost, "/execute", map[string]string{"code": source, "context_id": x.now.id})
+func (k *interpreter) listen(ctx context.Context, source string, h *hearing) error {
+	body, err := k.send(ctx, http.MethodPost, "/execute", map[string]string{"code": source, "context_id": k.id})
 	if err != nil {
 		return err
 	}

@@ -94,19 +94,21 @@ func (w *wire) close() {
 }
 
 func procedure[Req, Res any](w *wire, name string) *connect.Client[Req, Res] {
-	return connect.NewClient[Req, Res](edge{w.envdHTTP.HTTP(), w.secrets}, w.envd+name, connect.WithCodec(codec{}), connect.WithReadMaxBytes(maxMessage))
+	c := w.envdHTTP.HTTP()
+	c.Transport = edge{c.Transport, w.secrets}
+	return connect.NewClient[Req, Res](c, w.envd+name, connect.WithCodec(codec{}), connect.WithReadMaxBytes(maxMessage))
 }
 
 // edge tells what the daemon of a machine answers from what is answered before it is
 // reached, which is no message of its.
 type edge struct {
-	http    *http.Client
+	next    http.RoundTripper
 	secrets []string
 }
 
-// Do makes a request.
-func (e edge) Do(r *http.Request) (*http.Response, error) {
-	resp, err := e.http.Do(r) //nolint:gosec // egress holds it to the machine
+// RoundTrip implements [http.RoundTripper].
+func (e edge) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := e.next.RoundTrip(r)
 	if err != nil || resp.StatusCode == http.StatusOK {
 		return resp, err
 	}

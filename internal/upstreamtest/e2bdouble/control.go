@@ -11,8 +11,11 @@ import (
 	"time"
 )
 
+// A plane is the control plane.
+type plane struct{ *Double }
+
 // control serves the control plane.
-func (d *Double) control(w http.ResponseWriter, r *http.Request, body []byte) {
+func (d plane) control(w http.ResponseWriter, r *http.Request, body []byte) {
 	if r.Header.Get("X-Api-Key") != Key {
 		d.answer(w, r, http.StatusUnauthorized, object{"code": http.StatusUnauthorized, "message": "Invalid API key, please visit https://e2b.dev/docs/api-key for more information."})
 		return
@@ -74,7 +77,7 @@ func described(r *http.Request) string {
 }
 
 // answer answers as described.
-func (d *Double) answer(w http.ResponseWriter, r *http.Request, status int, v any) {
+func (d plane) answer(w http.ResponseWriter, r *http.Request, status int, v any) {
 	var b bytes.Buffer
 	if err := json.NewEncoder(&b).Encode(v); err != nil {
 		d.tb.Error(err)
@@ -90,7 +93,7 @@ func (d *Double) answer(w http.ResponseWriter, r *http.Request, status int, v an
 // known are the templates that there are.
 var known = []string{"code-interpreter-v1", "base"}
 
-func (d *Double) create(w http.ResponseWriter, r *http.Request, body []byte) {
+func (d plane) create(w http.ResponseWriter, r *http.Request, body []byte) {
 	in := struct {
 		Template string            `json:"templateID"`
 		Timeout  *int              `json:"timeout"`
@@ -130,7 +133,7 @@ func (d *Double) create(w http.ResponseWriter, r *http.Request, body []byte) {
 	d.answer(w, r, http.StatusCreated, m.sandbox())
 }
 
-func (d *Double) list(w http.ResponseWriter, r *http.Request) {
+func (d plane) list(w http.ResponseWriter, r *http.Request) {
 	want, err := url.ParseQuery(r.URL.Query().Get("metadata"))
 	if err != nil {
 		d.answer(w, r, http.StatusBadRequest, object{"code": http.StatusBadRequest, "message": err.Error()})

@@ -85,7 +85,7 @@ func New(tb testing.TB) *Double {
 		tb.Fatal(err)
 	}
 	d := &Double{tb: tb, spec: s, machines: map[string]*machine{}, ended: make(chan struct{})}
-	d.handlers = d.envd()
+	d.handlers = daemon{d}.envd()
 	srv := httptest.NewServer(d)
 	d.URL = srv.URL
 	tb.Cleanup(func() {
@@ -215,7 +215,7 @@ func (d *Double) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", f.RetryAfter)
 		}
 		if id == "" {
-			d.answer(w, r, f.Status, object{"code": f.Status, "message": orElse(f.Text, http.StatusText(f.Status))})
+			plane{d}.answer(w, r, f.Status, object{"code": f.Status, "message": orElse(f.Text, http.StatusText(f.Status))})
 			return
 		}
 		reply(w, f.Status, object{"code": f.Status, "message": orElse(f.Text, http.StatusText(f.Status))})
@@ -237,7 +237,7 @@ func (d *Double) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (d *Double) route(w http.ResponseWriter, r *http.Request, body []byte) {
 	id := r.Header.Get("E2b-Sandbox-Id")
 	if id == "" {
-		d.control(w, r, body)
+		plane{d}.control(w, r, body)
 		return
 	}
 	d.mu.Lock()

@@ -18,8 +18,11 @@ import (
 // message is one of any type that is described.
 type message = dynamicpb.Message
 
+// A daemon is envd, of all machines.
+type daemon struct{ *Double }
+
 // envd serves the daemon of all machines.
-func (d *Double) envd() http.Handler {
+func (d daemon) envd() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("GET /files", d.readFile)
@@ -35,14 +38,14 @@ func (d *Double) envd() http.Handler {
 	return mux
 }
 
-func (d *Double) machineOf(h http.Header) *machine {
+func (d daemon) machineOf(h http.Header) *machine {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.machines[h.Get("E2b-Sandbox-Id")]
 }
 
 // options are those of a procedure.
-func (d *Double) options(procedure string) []connect.HandlerOption {
+func (d daemon) options(procedure string) []connect.HandlerOption {
 	desc := d.spec.methods[procedure]
 	return []connect.HandlerOption{
 		connect.WithCodec(strict{}), connect.WithSchema(desc),
@@ -59,7 +62,7 @@ func (d *Double) options(procedure string) []connect.HandlerOption {
 }
 
 // checked reports a mistake in what the client sent: it does not fit the description.
-func (d *Double) checked(next http.Handler) http.Handler {
+func (d daemon) checked(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, _, ok := r.BasicAuth()
 		if ok && user != "user" && user != "root" {
@@ -70,7 +73,7 @@ func (d *Double) checked(next http.Handler) http.Handler {
 	})
 }
 
-func (d *Double) unary(mux *http.ServeMux, procedure string, do func(*machine, []byte) (object, error)) {
+func (d daemon) unary(mux *http.ServeMux, procedure string, do func(*machine, []byte) (object, error)) {
 	mux.Handle(procedure, d.checked(connect.NewUnaryHandler(procedure, func(_ context.Context, r *connect.Request[message]) (*connect.Response[message], error) {
 		m := d.machineOf(r.Header())
 		if m == nil {
@@ -93,7 +96,7 @@ func (d *Double) unary(mux *http.ServeMux, procedure string, do func(*machine, [
 	}, d.options(procedure)...)))
 }
 
-func (d *Double) stream(mux *http.ServeMux, procedure string, do func(context.Context, *machine, []byte, func(object) error) error) {
+func (d daemon) stream(mux *http.ServeMux, procedure string, do func(context.Context, *machine, []byte, func(object) error) error) {
 	mux.Handle(procedure, d.checked(connect.NewServerStreamHandler(procedure, func(ctx context.Context, r *connect.Request[message], s *connect.ServerStream[message]) error {
 		m := d.machineOf(r.Header())
 		if m == nil {
@@ -115,7 +118,7 @@ func (d *Double) stream(mux *http.ServeMux, procedure string, do func(context.Co
 }
 
 // start runs a process and tells of it until its end. It goes on where nobody listens.
-func (d *Double) start(ctx context.Context, m *machine, b []byte, send func(object) error) error {
+func (d daemon) start(ctx context.Context, m *machine, b []byte, send func(object) error) error {
 	var in struct {
 		Process struct {
 			Cmd  string            `json:"cmd"`
@@ -297,7 +300,7 @@ func rpcError(err error) error {
 	return connect.NewError(code, f)
 }
 
-func (d *Double) fileFailed(w http.ResponseWriter, err error) {
+func (d daemon) fileFailed(w http.ResponseWriter, err error) {
 	code := http.StatusInternalServerError
 	if f, ok := errors.AsType[*fileError](err); ok {
 		switch f.errno {
@@ -312,7 +315,7 @@ func (d *Double) fileFailed(w http.ResponseWriter, err error) {
 	reply(w, code, object{"code": code, "message": err.Error()})
 }
 
-func (d *Double) readFile(w http.ResponseWriter, r *http.Request) {
+func (d daemon) readFile(w http.ResponseWriter, r *http.Request) {
 	m := d.machineOf(r.Header)
 	answer, err := m.ask(order{Do: "read", Path: r.URL.Query().Get("path")})
 	var out struct {
@@ -330,7 +333,7 @@ func (d *Double) readFile(w http.ResponseWriter, r *http.Request) {
 }
 
 // writeFile takes parts of a form, or a body that is the file.
-func (d *Double) writeFile(w http.ResponseWriter, r *http.Request) {
+func (d daemon) writeFile(w http.ResponseWriter, r *http.Request) {
 	m := d.machineOf(r.Header)
 	name := r.URL.Query().Get("path")
 	names, err := []string{name}, error(nil)

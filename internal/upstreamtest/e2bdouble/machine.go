@@ -25,27 +25,38 @@ const setUp = `mount --make-rprivate / && mount -o remount,bind,ro / ; mount -t 
 
 // A machine is one sandbox of E2B.
 type machine struct {
+	ordered
+	agentLine
+	inside interpreters
+
+	mu    sync.Mutex
+	end   time.Time
+	timer *time.Timer
+	pids  map[int]running
+}
+
+// ordered is what a machine was made with.
+type ordered struct {
 	id, template, token string
 	metadata, envs      map[string]string
 	internet            *bool
 	began               time.Time
 	expire              func()
+}
 
+// An agentLine leads to the inside of a machine.
+type agentLine struct {
 	cmd    *exec.Cmd
 	input  io.WriteCloser
 	reader sync.WaitGroup
 	gone   chan struct{}
 	ending sync.Once // closes gone
-	once   sync.Once
-	inside interpreters
+	once   sync.Once // ends all
 
-	mu      sync.Mutex
-	end     time.Time
-	timer   *time.Timer
+	asking  sync.Mutex
 	last    int
 	waiting map[int]*listener
-	pids    map[int]running
-	writing sync.Mutex // of lines for the agent
+	writing sync.Mutex // of lines
 }
 
 // A listener waits for lines with its number.
@@ -94,7 +105,8 @@ type order struct {
 
 func newMachine() (*machine, error) {
 	args := append(append([]string(nil), namespaces...), "/bin/sh", "-c", setUp, "sh", "/usr/bin/python3", "-I", "-S", "-c", agent)
-	m := &machine{cmd: exec.Command("unshare", args...), gone: make(chan struct{}), waiting: map[int]*listener{}, pids: map[int]running{}}
+	m := &machine{pids: map[int]running{}}
+	m.cmd, m.gone, m.waiting = exec.Command("unshare", args...), make(chan struct{}), map[int]*listener{}
 	m.cmd.Env = []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL=C.UTF-8"}
 	m.cmd.Dir, m.cmd.Stderr = "/", os.Stderr
 	var err error
@@ -112,7 +124,7 @@ func newMachine() (*machine, error) {
 	return m, nil
 }
 
-func (m *machine) read(out io.Reader) {
+func (m *agentLine) read(out io.Reader) {
 	defer m.leave()
 	r := bufio.NewReaderSize(out, 1<<20)
 	for {
@@ -124,9 +136,9 @@ func (m *machine) read(out io.Reader) {
 		if json.Unmarshal(line, &t) != nil {
 			continue
 		}
-		m.mu.Lock()
+		m.asking.Lock()
 		to := m.waiting[t.ID]
-		m.mu.Unlock()
+		m.asking.Unlock()
 		if to != nil {
 			select {
 			case to.lines <- t:
@@ -138,7 +150,7 @@ func (m *machine) read(out io.Reader) {
 	}
 }
 
-func (m *machine) leave() { m.ending.Do(func() { close(m.gone) }) }
+func (m *agentLine) leave() { m.ending.Do(func() { close(m.gone) }) }
 
 // close ends the machine and all in it.
 func (m *machine) close() {
@@ -172,8 +184,8 @@ func (m *machine) prolong(seconds int) {
 var errGone = errors.New("the machine is gone")
 
 // send gives the agent an order, and returns where its answers come. The caller forgets it.
-func (m *machine) send(o order) (int, <-chan told, error) {
-	m.mu.Lock()
+func (m *agentLine) send(o order) (int, <-chan told, error) {
+	m.asking.Lock()
 	if o.ID == 0 {
 		m.last++
 		o.ID = m.last
@@ -183,7 +195,7 @@ func (m *machine) send(o order) (int, <-chan told, error) {
 		l = &listener{make(chan told, 16), make(chan struct{})}
 		m.waiting[o.ID] = l
 	}
-	m.mu.Unlock()
+	m.asking.Unlock()
 	b, err := json.Marshal(o)
 	if err != nil {
 		return 0, nil, err
@@ -196,9 +208,9 @@ func (m *machine) send(o order) (int, <-chan told, error) {
 	return o.ID, l.lines, nil
 }
 
-func (m *machine) forget(id int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m *agentLine) forget(id int) {
+	m.asking.Lock()
+	defer m.asking.Unlock()
 	if l := m.waiting[id]; l != nil {
 		close(l.done)
 		delete(m.waiting, id)
@@ -214,7 +226,7 @@ type fileError struct {
 func (e *fileError) Error() string { return e.text }
 
 // ask gives an order that has one answer.
-func (m *machine) ask(o order) (json.RawMessage, error) {
+func (m *agentLine) ask(o order) (json.RawMessage, error) {
 	id, answers, err := m.send(o)
 	if err != nil {
 		return nil, err
