@@ -36,19 +36,25 @@ var (
 	once    sync.Once
 )
 
-// converter returns a Converter as the product has it, with a child for PDF. Its
-// compiled code is kept in the repository's cache, for it takes long to make.
+// converter returns a Converter as the product has it, with a child for PDF.
 func converter(t testing.TB) *document.Converter {
+	t.Helper()
+	once.Do(func() { spawner = proc.New(proc.Options{}) })
+	program, compiled := testenv.PDF(t)
+	return document.New(document.Options{Spawner: spawner, Command: []string{program}, Env: os.Environ(), Cache: compiled})
+}
+
+// raced is converter where the child is this program, with the race detector where the
+// tests have it.
+func raced(t testing.TB) *document.Converter {
 	t.Helper()
 	once.Do(func() { spawner = proc.New(proc.Options{}) })
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return document.New(document.Options{
-		Spawner: spawner, Command: []string{self}, Env: append(os.Environ(), childVariable+"=1"),
-		Cache: filepath.Join(testenv.Root(t), ".cache", "compiled"),
-	})
+	_, compiled := testenv.PDF(t)
+	return document.New(document.Options{Spawner: spawner, Command: []string{self}, Env: append(os.Environ(), childVariable+"=1"), Cache: compiled})
 }
 
 func source(name string, body []byte) document.Source {

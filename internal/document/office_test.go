@@ -106,6 +106,15 @@ func TestLibreOffice(t *testing.T) {
 	}
 }
 
+// TestRacedPDF converts by a child that is looked at for races.
+func TestRacedPDF(t *testing.T) {
+	doc, err := raced(t).Convert(t.Context(), read(t, "testdata/minutes.pdf"), document.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds(t, doc, "quokka-008")
+}
+
 // TestProperties tells what documents say of themselves.
 func TestProperties(t *testing.T) {
 	for name, want := range map[string]string{

@@ -36,7 +36,10 @@ type args map[string]any
 // connect returns a client of a server.
 func connect(t testing.TB, o reading.Options, k reading.Knobs) *mcp.ClientSession {
 	t.Helper()
-	k.Cache = filepath.Join(testenv.Root(t), ".cache", "compiled")
+	program, compiled := testenv.PDF(t)
+	if k.Cache = compiled; k.Command == nil {
+		k.Command = []string{program}
+	}
 	srv, err := reading.NewFor(o, k)
 	if err != nil {
 		t.Fatal(err)
