@@ -33,6 +33,12 @@ type Options struct {
 	MaxBytes int64
 }
 
+// Access are the options, common to servers that take files in, which say which.
+type Access struct {
+	Roots []string `json:"roots,omitempty" path:"yes" jsonschema:"folders whose files may be read; default: none, and files come by URL or as data"`
+	Allow []string `json:"allow,omitempty" jsonschema:"internal hosts that files may be fetched from besides public ones: networks, addresses or names, such as 10.20.0.0/16 or *.corp.example"`
+}
+
 // An Intake takes files in. It is safe for concurrent use.
 type Intake struct {
 	o Options

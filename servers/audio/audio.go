@@ -1,7 +1,7 @@
 // Package audio is the bundled server "audio": it writes down what is said in
 // recordings, and answers questions about sounds, by models of the operator's choice.
 //
-//	srv, err := audio.New(audio.Options{Roots: []string{"./calls"}})
+//	srv, err := audio.New(audio.Options{Access: intake.Access{Roots: []string{"./calls"}}})
 //
 // Words are written down by an endpoint of one's own that answers as OpenAI does
 // (WHISPER_BASE_URL), else by OpenAI, else by pocketsphinx where that is installed.
@@ -28,9 +28,8 @@ import (
 
 // Options are the settings of the server. The zero value takes them from the environment.
 type Options struct {
-	Roots     []string `json:"roots,omitempty" path:"yes" jsonschema:"folders whose recordings may be read; default: none, and files come by URL or as data"`
-	Allow     []string `json:"allow,omitempty" jsonschema:"internal hosts that files may be fetched from besides public ones: networks, addresses or names, such as 10.20.0.0/16 or *.corp.example"`
-	MaxFileMB int      `json:"max_file_mb,omitempty" jsonschema:"size in MiB beyond which a file is not taken, 1 to 500; default: 100"`
+	intake.Access
+	MaxFileMB int `json:"max_file_mb,omitempty" jsonschema:"size in MiB beyond which a file is not taken, 1 to 500; default: 100"`
 	Speech
 	OpenAI
 	Programs

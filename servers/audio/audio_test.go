@@ -17,6 +17,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/intake"
 	"github.com/tenon-mcp/tenon/internal/testenv"
 	"github.com/tenon-mcp/tenon/internal/upstreamtest/doubles"
 	"github.com/tenon-mcp/tenon/servers/audio"
@@ -130,7 +131,7 @@ const transcription, question = "audio_transcription", "audio_question_answering
 func TestTranscription(t *testing.T) {
 	temporary(t)
 	path := file(t, "-o.mp3", wav(2, 8000)) // the name lies, and looks like an option
-	o := audio.Options{Roots: []string{filepath.Dir(path)}}
+	o := audio.Options{Access: intake.Access{Roots: []string{filepath.Dir(path)}}}
 	o.Prices = []string{"gpt-4o-mini-transcribe=1/1", "whisper-large=6/min"}
 	d := doubles.OpenAI()
 	env := openai(t, d)

@@ -1,7 +1,7 @@
 // Package vision is the bundled server "vision": it looks at images and videos, by
 // models of the operator's choice.
 //
-//	srv, err := vision.New(vision.Options{Roots: []string{"./charts"}})
+//	srv, err := vision.New(vision.Options{Access: intake.Access{Roots: []string{"./charts"}}})
 //
 // Who looks is the first that is set up of these: an endpoint of one's own that answers
 // as OpenAI does (VISION_BASE_URL), Anthropic, OpenAI, Gemini. Where none is, the letters
@@ -31,14 +31,13 @@ import (
 
 // Options are the settings of the server. The zero value takes them from the environment.
 type Options struct {
-	Roots           []string `json:"roots,omitempty" path:"yes" jsonschema:"folders whose images and videos may be read; default: none, and files come by URL or as data"`
-	Allow           []string `json:"allow,omitempty" jsonschema:"internal hosts that files may be fetched from besides public ones: networks, addresses or names, such as 10.20.0.0/16 or *.corp.example"`
-	MaxFileMB       int      `json:"max_file_mb,omitempty" jsonschema:"size in MiB beyond which an image is not taken, 1 to 100; videos may have two and a half times that; default: 20"`
-	VisionBaseURL   string   `json:"vision_base_url,omitempty" jsonschema:"base URL, or address of /chat/completions, of an endpoint like OpenAI's that takes images (vLLM, Ollama, llama.cpp), which is asked before all others; default: $VISION_BASE_URL"`
-	VisionAPIKey    string   `json:"vision_api_key,omitempty" jsonschema:"key of that endpoint; better in the environment of the server as VISION_API_KEY"`
-	VisionModelName string   `json:"vision_model_name,omitempty" jsonschema:"model of that endpoint; default: $VISION_MODEL_NAME"`
-	Tesseract       string   `json:"tesseract,omitempty" jsonschema:"program that reads letters where no model is set up; default: tesseract in the PATH; - is none"`
-	OCRLanguages    string   `json:"ocr_languages,omitempty" jsonschema:"languages of tesseract, such as eng+deu; default: its own"`
+	intake.Access
+	MaxFileMB       int    `json:"max_file_mb,omitempty" jsonschema:"size in MiB beyond which an image is not taken, 1 to 100; videos may have two and a half times that; default: 20"`
+	VisionBaseURL   string `json:"vision_base_url,omitempty" jsonschema:"base URL, or address of /chat/completions, of an endpoint like OpenAI's that takes images (vLLM, Ollama, llama.cpp), which is asked before all others; default: $VISION_BASE_URL"`
+	VisionAPIKey    string `json:"vision_api_key,omitempty" jsonschema:"key of that endpoint; better in the environment of the server as VISION_API_KEY"`
+	VisionModelName string `json:"vision_model_name,omitempty" jsonschema:"model of that endpoint; default: $VISION_MODEL_NAME"`
+	Tesseract       string `json:"tesseract,omitempty" jsonschema:"program that reads letters where no model is set up; default: tesseract in the PATH; - is none"`
+	OCRLanguages    string `json:"ocr_languages,omitempty" jsonschema:"languages of tesseract, such as eng+deu; default: its own"`
 	modeltool.Vendors
 	modeltool.Common
 }

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/image/font/basicfont"
 	"golang.org/x/image/math/fixed"
 
+	"github.com/tenon-mcp/tenon/internal/intake"
 	"github.com/tenon-mcp/tenon/internal/testenv"
 	"github.com/tenon-mcp/tenon/internal/upstreamtest/doubles"
 	"github.com/tenon-mcp/tenon/servers/vision"
@@ -130,7 +131,7 @@ func TestProviders(t *testing.T) {
 	}
 	for _, step := range steps {
 		maps.Copy(env, step.more)
-		o := vision.Options{Roots: []string{filepath.Dir(file)}}
+		o := vision.Options{Access: intake.Access{Roots: []string{filepath.Dir(file)}}}
 		o.Prices = []string{step.model + "=10/0"}
 		r := call(t, connect(t, o, env), "visual_question_answering", map[string]any{"image_path_or_url": file, "question": "Which word?"})
 		if r.failed || r.out.Engine != step.set || !strings.Contains(r.out.Answer, "Which word?") || !strings.Contains(r.out.Answer, "[image/png of") {
@@ -165,7 +166,7 @@ func TestWays(t *testing.T) {
 		}
 		_, _ = w.Write(picture)
 	}))
-	o := vision.Options{Allow: []string{strings.TrimPrefix(site, "http://")}}
+	o := vision.Options{Access: intake.Access{Allow: []string{strings.TrimPrefix(site, "http://")}}}
 	cs := asking(t, doubles.OpenAI(), o)
 	for _, args := range []map[string]any{
 		{"media_path_or_url": site + "/a.gif"}, {"image_path_or_url": asData("image/jpeg", picture)}, {"image_path_or_url": nil, "media_path_or_url": asData("image/png", picture)},
@@ -214,7 +215,7 @@ func TestTooLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := map[string]string{"ANTHROPIC_API_KEY": doubles.Key, "ANTHROPIC_BASE_URL": doubles.Start(t, doubles.Anthropic())}
-	cs := connect(t, vision.Options{Roots: []string{filepath.Dir(file)}}, env)
+	cs := connect(t, vision.Options{Access: intake.Access{Roots: []string{filepath.Dir(file)}}}, env)
 	r := call(t, cs, "visual_question_answering", map[string]any{"image_path_or_url": "noise.png", "question": "?"})
 	if r.failed || !strings.Contains(r.out.Answer, "[image/jpeg of") || !strings.Contains(r.text, "Note: the image was sent as JPEG of 1300 × 1000 pixels") {
 		t.Errorf("%+v", r)
