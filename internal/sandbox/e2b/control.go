@@ -221,7 +221,7 @@ func (c *control) create(ctx context.Context, o Options, own *owner) (*machine, 
 func (c *control) undo(ctx context.Context, order string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askLimit)
 	defer cancel()
-	all, _ := c.list(ctx, metaOrder+"="+order)
+	all, _ := c.list(ctx, metaOrder, order)
 	for _, m := range all {
 		_ = c.kill(ctx, m.SandboxID)
 	}
@@ -234,16 +234,17 @@ func (c *control) abandon(ctx context.Context, id string) {
 	_ = c.kill(ctx, id) // else it ends by its own time
 }
 
-// list returns the running machines whose metadata holds what is asked for.
-func (c *control) list(ctx context.Context, metadata string) ([]machine, error) {
+// list returns the running machines whose metadata has a value. That is looked at here
+// too: whoever passes over what was asked for would have all machines ended.
+func (c *control) list(ctx context.Context, name, value string) ([]machine, error) {
 	var all []machine
-	err := c.ask(ctx, http.MethodGet, "/v2/sandboxes?limit=100&state=running,paused&metadata="+url.QueryEscape(metadata), nil, &all, true)
+	err := c.ask(ctx, http.MethodGet, "/v2/sandboxes?limit=100&state=running,paused&metadata="+url.QueryEscape(name+"="+value), nil, &all, true)
 	if err != nil {
 		return nil, err
 	}
 	var named []machine
 	for _, m := range all {
-		if isMachine(m.SandboxID) {
+		if isMachine(m.SandboxID) && m.Metadata[name] == value {
 			named = append(named, m)
 		}
 	}

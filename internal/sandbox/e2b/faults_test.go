@@ -319,7 +319,7 @@ func TestVanishes(t *testing.T) {
 				t.Error("it has ended by its time")
 			}
 			d.Expire(d.Machines()[0])
-			<-x.Done()
+			await(t, "it is done", func() bool { return x.Why() != "" })
 			_, err := x.Code(t.Context(), sandbox.Cell{Source: "1"})
 			return err
 		},

@@ -98,7 +98,7 @@ func (o *owner) sweep(ctx context.Context, c *control) []string {
 		return nil
 	}
 	// Who is listed is asked first: a process that starts meanwhile is not taken for dead.
-	running, err := c.list(ctx, metaHome+"="+o.home)
+	running, err := c.list(ctx, metaHome, o.home)
 	if err != nil {
 		return nil // the check says what is wrong, or the next start does it
 	}
