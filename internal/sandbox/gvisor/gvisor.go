@@ -79,7 +79,7 @@ const (
 	scratch    = 64 << 20  // of /tmp and of /dev/shm
 	overhead   = 64 << 20  // memory of runsc itself
 	slack      = 256 << 20 // of addresses, over the memory
-	perProcess = 5 << 20
+	perProcess = 8 << 20
 
 	startLimit = 15 * time.Second
 	tryLimit   = 10 * time.Second // of one platform
