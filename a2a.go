@@ -20,7 +20,7 @@ import (
 
 // elsewhere returns the agent that an entry names by its URL. It reaches the host of that
 // URL and nothing else.
-func (k maker) elsewhere(d *delegate) (*a2a.Agent, error) {
+func elsewhere(k maker, d *delegate) (*a2a.Agent, error) {
 	limit := k.cfg.Gateway.MaxCallTimeout
 	out, err := egress.New(egress.Options{Server: "agent", Times: egress.Times{Header: limit, Total: limit}})
 	if err != nil {

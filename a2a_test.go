@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,7 +15,7 @@ import (
 	"github.com/tenon-mcp/tenon/tool"
 )
 
-func elsewhere(t *testing.T, url, more string) *tenon.Gateway {
+func agentAt(t *testing.T, url, more string) *tenon.Gateway {
 	t.Helper()
 	g, _ := agents(t, fmt.Sprintf("version: 1\nservers:\n  there: {agent: {a2a: %q, headers: {Authorization: Bearer %s}%s}}\n", url, fakeKey, more), tenon.Options{})
 	return g
@@ -28,7 +30,7 @@ func tell(text string) tool.Call {
 func TestAnAgentElsewhere(t *testing.T) {
 	for _, streams := range []bool{true, false} {
 		d := doubles.StartAgent(t, streams, "")
-		g := elsewhere(t, d.URL, "")
+		g := agentAt(t, d.URL, "")
 		var progress []string
 		for word, want := range map[string]string{
 			"hello": "Hello, world!", "depth": "depth 1", "fail": "gave up: its task is failed: It is too hard.", "login": "wants a login",
@@ -55,7 +57,7 @@ func TestAnAgentElsewhere(t *testing.T) {
 // TestWhatAnAgentMakes becomes content of MCP.
 func TestWhatAnAgentMakes(t *testing.T) {
 	for _, streams := range []bool{true, false} {
-		g := elsewhere(t, doubles.StartAgent(t, streams, "").URL, "")
+		g := agentAt(t, doubles.StartAgent(t, streams, "").URL, "")
 		res := subtask(t, g, "there", tell("make"))
 		var got struct {
 			Content    []map[string]any `json:"content"`
@@ -74,7 +76,7 @@ func TestWhatAnAgentMakes(t *testing.T) {
 			t.Errorf("streams %v: %s", streams, res.Raw.Join())
 		}
 	}
-	g := elsewhere(t, doubles.StartAgent(t, true, "").URL, ", max_result_chars: 100")
+	g := agentAt(t, doubles.StartAgent(t, true, "").URL, ", max_result_chars: 100")
 	if res := subtask(t, g, "there", tell("make")); len(res.Text()) > 400 {
 		t.Errorf("%d characters", len(res.Text()))
 	}
@@ -83,14 +85,14 @@ func TestWhatAnAgentMakes(t *testing.T) {
 // TestABrokenStreamIsTakenUp goes on with the task where the connection broke.
 func TestABrokenStreamIsTakenUp(t *testing.T) {
 	d := doubles.StartAgent(t, true, "")
-	g := elsewhere(t, d.URL, "")
+	g := agentAt(t, d.URL, "")
 	d.Break(2)
-	began := make(chan *tool.Result)
-	c := tell("slow")
-	go func() { began <- subtask(t, g, "there", c) }()
+	var wg sync.WaitGroup
+	var res *tool.Result
+	wg.Go(func() { res = subtask(t, g, "there", tell("slow")) })
 	await(t, "the stream to be taken up", func() bool { return len(d.Requests()) >= 3 })
 	close(d.Release)
-	if res := <-began; res.Kind != "" || res.Text() != "late" {
+	if wg.Wait(); res.Kind != "" || res.Text() != "late" {
 		t.Errorf("%s: %s", res.Kind, res.Text())
 	}
 }
@@ -99,18 +101,17 @@ func TestABrokenStreamIsTakenUp(t *testing.T) {
 func TestAnAgentElsewhereIsCanceled(t *testing.T) {
 	for _, streams := range []bool{true, false} {
 		d := doubles.StartAgent(t, streams, "")
-		g := elsewhere(t, d.URL, "")
+		g := agentAt(t, d.URL, "")
 		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan *tool.Result)
+		var wg sync.WaitGroup
+		var res *tool.Result
+		var said atomic.Bool
 		c := tell("wait")
-		c.Server, c.Tool = "there", "execute_subtask"
-		go func() { done <- g.Call(ctx, c) }()
-		await(t, "the task to begin", func() bool { return len(d.Requests()) >= 2 || streams && len(d.Requests()) == 1 })
-		if streams {
-			time.Sleep(100 * time.Millisecond)
-		}
+		c.Server, c.Tool, c.Progress = "there", "execute_subtask", func(json.RawMessage) { said.Store(true) }
+		wg.Go(func() { res = g.Call(ctx, c) })
+		await(t, "the task to begin", func() bool { return said.Load() || !streams && len(d.Requests()) >= 2 })
 		cancel()
-		if res := <-done; res.Kind != tool.Canceled {
+		if wg.Wait(); res.Kind != tool.Canceled {
 			t.Errorf("%s: %s", res.Kind, res.Text())
 		}
 		await(t, "tasks/cancel", func() bool { return d.Canceled() == 1 })
@@ -125,21 +126,21 @@ func TestAnAgentElsewhereCannotBeHad(t *testing.T) {
 		far.URL + "/nothing": "HTTP status 404",
 		"http://127.0.0.1:1": "its card cannot be had",
 	} {
-		if res := subtask(t, elsewhere(t, url, ""), "there", tell("hello")); res.Kind != tool.Failed || !strings.Contains(res.Text(), want) {
+		if res := subtask(t, agentAt(t, url, ""), "there", tell("hello")); res.Kind != tool.Failed || !strings.Contains(res.Text(), want) {
 			t.Errorf("%s: %s: %s", url, res.Kind, res.Text())
 		}
 	}
 	if n := len(far.Requests()); n != 0 {
 		t.Errorf("it was asked %d times", n)
 	}
-	g := elsewhere(t, "http://169.254.169.254/", "")
+	g := agentAt(t, "http://169.254.169.254/", "")
 	if res := subtask(t, g, "there", tell("hello")); res.Kind != tool.Unavailable {
 		t.Errorf("the address of a cloud's credentials: %s: %s", res.Kind, res.Text())
 	}
 	d := doubles.StartAgent(t, true, "")
 	c := tell("hello")
 	c.Params = json.RawMessage(`{"name": "x", "arguments": {"subtask": "hello"}, "_meta": {"tenon/depth": 2}}`)
-	if res := subtask(t, elsewhere(t, d.URL, ""), "there", c); res.Kind != tool.Failed || !strings.Contains(res.Text(), "2 deep") || len(d.Requests()) != 0 {
+	if res := subtask(t, agentAt(t, d.URL, ""), "there", c); res.Kind != tool.Failed || !strings.Contains(res.Text(), "2 deep") || len(d.Requests()) != 0 {
 		t.Errorf("too deep: %s: %s", res.Kind, res.Text())
 	}
 }

@@ -44,7 +44,7 @@ func (k maker) delegate(o *upstream.Options, s *config.Server, m *member) error 
 	switch {
 	case a.A2A != "":
 		var err error
-		if d.there, err = k.elsewhere(d); err != nil {
+		if d.there, err = elsewhere(k, d); err != nil {
 			return err
 		}
 	case a.Tool.Name == "":

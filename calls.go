@@ -129,7 +129,7 @@ func (v view) send(ctx context.Context, r *call.Request, params []byte) (tool.By
 	client, _ := r.Origin.(*relay.Client)
 	way, task := relay.Server(hop{m, c}), relay.OnlyTask(r.Target)
 	if m.asksModel() && v.sampler != nil {
-		way, client = v.sampled(hop{m, c}, r, client)
+		way, client = sampled(v, hop{m, c}, r, client)
 	}
 	if task {
 		way = v.relay.AsTask(way)

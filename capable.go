@@ -186,7 +186,7 @@ func toolsFor(ctx context.Context, m *member, client *relay.Client) ([]json.RawM
 }
 
 // learnSampled finds out which tools a server has because it may ask a model.
-func (g *Gateway) learnSampled(m *member) {
+func learnSampled(g *Gateway, m *member) {
 	if !m.asksModel() || !m.varies() || g.leaving.Err() != nil {
 		return
 	}

@@ -316,7 +316,7 @@ func (g *Gateway) listed(m *member, tools []json.RawMessage) {
 	defer g.offering.Unlock()
 	m.tools = tools
 	m.capable.forget("")
-	g.learnSampled(m)
+	learnSampled(g, m)
 	p := g.pool.Load()
 	if p == nil || p.byName[m.name] != m {
 		return // its pool is being made, or was replaced

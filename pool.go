@@ -67,7 +67,7 @@ func newPool(g *Gateway, cfg *config.Config, old *pool) (*pool, error) {
 	p.named = p.watchNames()
 	v := view{g, p}
 	p.pipeline = newPipeline(cfg.Gateway.Admission, v, v.enduring(call.Options{
-		Admission: admissionOf(cfg, old), Authority: authority{v}, Quota: g.quota, Usage: v.usageOf,
+		Admission: admissionOf(cfg, old), Authority: authority{v}, Quota: g.quota, Usage: p.usageOf,
 		Send: v.send, Record: v.keep, Reserve: g.record.reserve(), Begin: v.begin, NewID: record.NewID,
 		Check:   newSchemas(g.log).check,
 		Timeout: cfg.Gateway.CallTimeout, MaxTimeout: cfg.Gateway.MaxCallTimeout, Logger: g.log,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -69,7 +70,7 @@ type sampledHop struct {
 
 // sampled returns the way of a call to a server that may ask a model, and as which client
 // to go it: who cannot be asked anything has no connection of their own, and gets one.
-func (v view) sampled(h hop, r *call.Request, client *relay.Client) (*sampledHop, *relay.Client) {
+func sampled(v view, h hop, r *call.Request, client *relay.Client) (*sampledHop, *relay.Client) {
 	way := &sampledHop{hop: h, v: v, call: r}
 	if client == nil || client.Plain() {
 		way.instead = true
@@ -181,7 +182,7 @@ func (h *sampledHop) sample(ctx context.Context, params []byte) (tool.Bytes, *js
 
 // asError returns an error as a server gets it.
 func asError(err error) *jsonrpc.Error {
-	if e, ok := err.(*jsonrpc.Error); ok {
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return e
 	}
 	return jsonrpc.Errorf(jsonrpc.CodeInternal, "%v", err)

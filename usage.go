@@ -11,8 +11,8 @@ import (
 // believed: one that comes with this program, or whose entry says trust_usage. Any other
 // one could use up the limits of its callers by a number. An agent says what its model
 // took while it works, and what its tools took counts for their calls.
-func (v view) usageOf(r *call.Request, raw tool.Bytes) (tool.Usage, bool) {
-	m := v.byName[r.Target.Server]
+func (p *pool) usageOf(r *call.Request, raw tool.Bytes) (tool.Usage, bool) {
+	m := p.byName[r.Target.Server]
 	if m == nil || m.entry == nil || m.entry.Bundled == "" && !m.entry.TrustUsage {
 		return tool.Usage{}, false
 	}

@@ -62,8 +62,8 @@ type loader struct {
 	entries  []*entry
 	names    map[string]*source.Node // the first entry of each name
 	warnings []source.Mistake
-	patterns []located      // for checks when all servers are known
-	timeouts []limited      // for checks when the gateway's limits are known
+	patterns []located // for checks when all servers are known
+	timeouts []limited // for checks when the gateway's limits are known
 }
 
 type located struct {

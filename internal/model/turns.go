@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -43,7 +44,7 @@ func (r *Request) turns() []Message {
 	if len(r.Parts) == 0 {
 		return r.Messages
 	}
-	return append(r.Messages[:len(r.Messages):len(r.Messages)], Message{Role: User, Parts: r.Parts})
+	return append(slices.Clip(r.Messages), Message{Role: User, Parts: r.Parts})
 }
 
 // add adds a call to an answer. Some servers of open models give no IDs.
@@ -64,11 +65,11 @@ func (c *Call) object() json.RawMessage {
 }
 
 func textOf(parts []Part) string {
-	var s string
+	var b strings.Builder
 	for _, p := range parts {
-		s += p.Text
+		b.WriteString(p.Text)
 	}
-	return s
+	return b.String()
 }
 
 // Spoken returns what follows the thinking that some servers leave in an answer.

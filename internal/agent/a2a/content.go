@@ -37,7 +37,7 @@ func (r *run) outcome() (Outcome, error) {
 		}
 		return out, nil
 	case s == protocol.TaskStateAuthRequired:
-		out.Open, out.Failed = true, "it wants a login, which it cannot be given from here: " + said
+		out.Open, out.Failed = true, "it wants a login, which it cannot be given from here: "+said
 	case s != protocol.TaskStateCompleted:
 		word := strings.ToLower(strings.TrimPrefix(string(s), "TASK_STATE_"))
 		out.Failed = fmt.Sprintf("its task is %s: %s", word, said)
