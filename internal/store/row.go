@@ -131,7 +131,7 @@ func (s *core) encode(f *Finished) encoded {
 		Caller:  tool.Caller{Name: s.name(f.Caller.Name), Via: f.Caller.Via},
 		Session: s.name(f.Session), Task: s.name(f.Task), Skill: s.name(f.Skill),
 		Started: f.Started.UTC().Truncate(time.Microsecond), ElapsedMS: float64(f.Elapsed.Microseconds()) / 1e3,
-		Bytes: f.Bytes, Attempts: f.Attempts, Notes: s.notes(f.Notes), Decision: s.decision(f.Decision), Usage: s.usage(f.Usage),
+		Bytes: f.Bytes, Attempts: f.Attempts, Notes: s.notes(f.Notes), Decision: s.decision(f.Decision), Usage: usageOf(s, f.Usage),
 	}}
 	if f.begun != nil {
 		r.Type, r.Run = TypeBegun, s.self.id()
@@ -146,7 +146,7 @@ func (s *core) encode(f *Finished) encoded {
 }
 
 // usage returns what is kept of the usage of models. Their names come from outside.
-func (s *core) usage(u *tool.Usage) *tool.Usage {
+func usageOf(s *core, u *tool.Usage) *tool.Usage {
 	if u == nil {
 		return nil
 	}
