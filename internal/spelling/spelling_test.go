@@ -14,8 +14,20 @@ func TestDistance(t *testing.T) {
 		a, b string
 		want int
 	}{
-		{"", "", 0}, {"a", "", 1}, {"", "abc", 3}, {"list", "list", 0}, {"list", "lists", 1}, {"list", "lost", 1}, {"list", "lsit", 1},
-		{"kitten", "sitting", 3}, {"ca", "abc", 3}, {"größe", "grösse", 2}, {"日本", "本日", 1}, {long, long + "y", 0}, {long, "", 128}, {"\xff", "\xfe", 0},
+		{"", "", 0},
+		{"a", "", 1},
+		{"", "abc", 3},
+		{"list", "list", 0},
+		{"list", "lists", 1},
+		{"list", "lost", 1},
+		{"list", "lsit", 1},
+		{"kitten", "sitting", 3},
+		{"ca", "abc", 3},
+		{"größe", "grösse", 2},
+		{"日本", "本日", 1},
+		{long, long + "y", 0},
+		{long, "", 128},
+		{"\xff", "\xfe", 0},
 	} {
 		if got, back := spelling.Distance(c.a, c.b), spelling.Distance(c.b, c.a); got != c.want || back != c.want {
 			t.Errorf("%.20q, %.20q: %d and %d, want %d", c.a, c.b, got, back, c.want)
