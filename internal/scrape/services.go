@@ -192,9 +192,9 @@ func newFirecrawl(client *egress.Client, base, key string) way {
 		var answer struct {
 			Success bool   `json:"success"`
 			Error   string `json:"error"`
-			Warning string `json:"warning"`
 			Data    struct {
 				Markdown string `json:"markdown"`
+				Warning  string `json:"warning"`
 				Metadata struct {
 					Title      any    `json:"title"`
 					URL        string `json:"url"`
@@ -215,8 +215,8 @@ func newFirecrawl(client *egress.Client, base, key string) way {
 		}
 		f := found{text: answer.Data.Markdown, final: m.URL}
 		f.title, _ = m.Title.(string)
-		if answer.Warning != "" {
-			f.notes = []string{"the reader warns: " + egress.Plain(answer.Warning, 300)}
+		if w := answer.Data.Warning; w != "" {
+			f.notes = []string{"the reader warns: " + egress.Plain(w, 300)}
 		}
 		return f, nil
 	}}

@@ -86,7 +86,7 @@ func TestWayback(t *testing.T) {
 		"/wayback/available?url=never.example":                                                               `{"archived_snapshots":{},"url":"never.example"}`,
 		"/wayback/available?url=" + doubles.IndexOnly:                                                        `"archived_snapshots":{}`,
 		"/wayback/available?url=" + doubles.Withheld:                                                         `"available":false`,
-		"/cdx/search/cdx?url=http://harbour.example/lighthouse":                                              "http://harbour.example/lighthouse 20150612080910 http://harbour.example/lighthouse text/html 200 AAAA 1000\n",
+		"/cdx/search/cdx?url=http://harbour.example/lighthouse":                                              "example,harbour)/lighthouse 20150612080910 http://harbour.example/lighthouse text/html 200 NOREALDIGESTOFAPAGEAAAAAAAAAAAA2 1000\n",
 		"/cdx/search/cdx?url=http://harbour.example/lighthouse&output=json&fl=timestamp,statuscode&limit=-1": `[["timestamp","statuscode"],["20210103235959","200"]]`,
 		"/cdx/search/cdx?url=http://harbour.example/lighthouse&output=json&filter=!statuscode:200":           "[]",
 		"/cdx/search/cdx?url=never.example&output=json":                                                      "[]",

@@ -150,12 +150,13 @@ func Firecrawl(web *Web) *Double {
 		if f.Empty {
 			text = ""
 		}
-		answer := object{"success": true, "data": object{"markdown": text, "metadata": object{
+		data := object{"markdown": text, "metadata": object{
 			"title": p.Title, "sourceURL": address, "url": p.URL, "statusCode": max(p.Status, 200), "contentType": "text/html", "proxyUsed": "basic", "creditsUsed": 1,
-		}}, "scrape_id": "00000000-0000-0000-0000-000000000000"}
+			"scrapeId": "00000000-0000-0000-0000-000000000000",
+		}}
 		if f.Warning != "" {
-			answer["warning"] = f.Warning
+			data["warning"] = f.Warning
 		}
-		reply(w, 200, answer)
+		reply(w, 200, object{"success": true, "data": data})
 	}, fail)
 }

@@ -96,6 +96,17 @@ var stampDigits = regexp.MustCompile(`^[0-9]{1,14}$`)
 // waybackFields are those of the index, in its order.
 var waybackFields = []string{"urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length"}
 
+// waybackKey returns an address as the index sorts it: its host from the end on.
+func waybackKey(page string) string {
+	u, err := url.Parse(page)
+	if err != nil {
+		return page
+	}
+	labels := strings.Split(u.Hostname(), ".")
+	slices.Reverse(labels)
+	return strings.Join(labels, ",") + ")" + defaulted(u.Path, "/")
+}
+
 func waybackIndex(web *Web, w http.ResponseWriter, query url.Values, f Fault) {
 	for name := range query {
 		known := []string{"url", "matchType", "output", "fl", "from", "to", "filter", "collapse", "limit", "fastLatest", "offset", "gzip", "sort", "closest"}
@@ -121,7 +132,7 @@ func waybackIndex(web *Web, w http.ResponseWriter, query url.Values, f Fault) {
 	}
 	var rows [][]string
 	for _, stamp := range waybackTimesOf(web, page) {
-		row := map[string]string{"urlkey": page, "timestamp": stamp, "original": page, "mimetype": "text/html", "statuscode": "200", "digest": "AAAA", "length": "1000"}
+		row := map[string]string{"urlkey": waybackKey(page), "timestamp": stamp, "original": page, "mimetype": "text/html", "statuscode": "200", "digest": "NOREALDIGESTOFAPAGEAAAAAAAAAAAA2", "length": "1000"}
 		if f.Empty || !waybackPasses(row, query["filter"]) {
 			continue
 		}
