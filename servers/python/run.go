@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -272,7 +273,7 @@ func dataOf(o *sandbox.Outcome, budget int) codeOutput {
 		v := shown{Text: take(r.Text, left/2, true), Left: r.Left, Image: len(r.PNG)+len(r.JPEG) > 0}
 		v.Markdown, v.HTML = take(r.Markdown, left, false), take(r.HTML, left, false)
 		if v.Text != r.Text || v.Markdown != r.Markdown || v.HTML != r.HTML {
-			v.Left = append(v.Left[:len(v.Left):len(v.Left)], "not all of it has room in the data of one answer")
+			v.Left = append(slices.Clip(v.Left), "not all of it has room in the data of one answer")
 		}
 		if r.Main {
 			out.Result = take(r.Text, left, true)

@@ -164,6 +164,7 @@ func comesBack(t *testing.T, x sandbox.Sandbox) {
 // endIsTold ends the interpreter where no answer can tell it, and wants the next one to,
 // once.
 func endIsTold(t *testing.T, x sandbox.Sandbox) {
+	const gone = "while kill -0 $(cat pid) 2>/dev/null; do sleep 0.02; done; rm pid; "
 	for name, end := range map[string]func(){
 		"cancelled": func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -174,10 +175,13 @@ func endIsTold(t *testing.T, x sandbox.Sandbox) {
 			}
 		},
 		"between two": func() {
-			Py(t, x, "import os, threading\nthreading.Timer(0.05, os._exit, (3,)).start()")
-			Sh(t, x, "sleep 0.3")
+			Py(t, x, "import os, threading\nthreading.Timer(0.05, os._exit, (3,)).start()\nopen('pid', 'w').write(str(os.getpid()))")
+			Sh(t, x, gone+"sleep 0.3")
 		},
-		"killed": func() { Sh(t, x, "kill -9 "+value(t, x, "import os\nos.getpid()")+"; sleep 0.1") },
+		"killed": func() {
+			Py(t, x, "import os\nopen('pid', 'w').write(str(os.getpid()))")
+			Sh(t, x, "kill -9 $(cat pid); "+gone+"sleep 0.3")
+		},
 	} {
 		Py(t, x, "kept = 1")
 		end()
@@ -194,7 +198,7 @@ func endIsTold(t *testing.T, x sandbox.Sandbox) {
 // reaped forks many children, of which nobody hears, and wants their places back.
 func reaped(t *testing.T, x sandbox.Sandbox) {
 	for range 3 {
-		got := value(t, x, "import os, subprocess, time\nheld = [subprocess.Popen(['true']) for _ in range(4)]\nn = 0\nfor _ in range(40):\n    p = os.fork()\n    if p == 0: os._exit(7)\n    n += 1\n    time.sleep(0.001)\nn")
+		got := value(t, x, "import os, subprocess, time\nheld = [subprocess.Popen(['true']) for _ in range(4)]\nn = 0\nfor _ in range(40):\n    p = os.fork()\n    if p == 0: os._exit(7)\n    n += 1\n    os.waitid(os.P_PID, p, os.WEXITED | os.WNOWAIT)\nn")
 		if got != "40" {
 			t.Errorf("got %q", got)
 		}
