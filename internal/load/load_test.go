@@ -172,6 +172,12 @@ func inUse() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
+func onStacks() int64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.StackInuse)
+}
+
 // settled returns what is in use once it grows less no more: connections that nobody
 // uses give their memory back after a while.
 func settled() int64 {
@@ -213,12 +219,12 @@ func TestIdleSessions(t *testing.T) {
 			return c
 		}},
 	} {
-		before := settled()
+		before, stacks := settled(), onStacks()
 		for range n {
 			all = append(all, c.open())
 		}
 		each := (settled() - before) / n
-		t.Logf("%d idle sessions, each with %s: %d bytes each", n, c.name, each)
+		t.Logf("%d idle sessions, each with %s: %d bytes each, %d of them stacks", n, c.name, each, (onStacks()-stacks)/n)
 		if each > c.limit && !race {
 			t.Errorf("an idle session with %s takes %d bytes, more than %d", c.name, each, c.limit)
 		}
