@@ -54,7 +54,7 @@ func TestErrorsHoldTheirWords(t *testing.T) {
 	tenon.AddTool(&o, tenon.Function{Name: "fails"}, func(context.Context, struct{}) (any, error) { return nil, errors.New(all) })
 	tenon.AddTool(&o, tenon.Function{Name: "works"}, func(context.Context, struct{}) (any, error) { return all, nil })
 	g := open(t, o)
-	tenon.LogOf(g).Error(all)
+	tenon.LogOf(g).Error("told", "text", all)
 	texts := map[string]string{"log": log.String()}
 	for _, name := range []string{"fails", "works"} {
 		res := g.Call(t.Context(), tool.Call{Server: "go", Tool: name})

@@ -28,14 +28,14 @@ fallbacks:
   "*/*": [go/other]
 `),
 	}
-	type any struct {
+	type anything struct {
 		URI   string `json:"uri,omitempty"`
 		URL   string `json:"url,omitempty"`
 		Query string `json:"query,omitempty"`
 		Path  string `json:"path,omitempty"`
 	}
 	others := 0
-	tenon.AddTool(&o, tenon.Function{Name: "other"}, func(context.Context, any) (string, error) { others++; return "in its place", nil })
+	tenon.AddTool(&o, tenon.Function{Name: "other"}, func(context.Context, anything) (string, error) { others++; return "in its place", nil })
 	g := open(t, o)
 	for _, c := range []struct{ server, name, args string }{
 		{"reading", "read_file", `{"uri":"/etc/hostname"}`},

@@ -170,8 +170,8 @@ func (c *Client) Call(ctx context.Context, call tool.Call) *tool.Result {
 	defer cancel()
 	look, stop := context.WithCancel(ctx)
 	var looking sync.WaitGroup
-	repeatable := false
-	looking.Go(func() { repeatable = c.repeatable(look, call) })
+	safe := false
+	looking.Go(func() { safe = repeatable(look, c, call) })
 	var res tool.Result
 	err := c.post(ctx, "/calls", bodyOf(call), &res)
 	e, ok := errors.AsType[*tool.Error](err)
@@ -186,7 +186,7 @@ func (c *Client) Call(ctx context.Context, call tool.Call) *tool.Result {
 	if err == nil {
 		return &res
 	}
-	if lost && repeatable {
+	if lost && safe {
 		err = &tool.Error{
 			Kind: tool.Unavailable, Err: e.Err,
 			Text: "The connection to the gateway broke before its answer. The tool only reads, or may be repeated: it can be called again without harm.",
@@ -204,7 +204,7 @@ const (
 
 // repeatable reports whether the tool of a call does no harm when it runs twice, as far
 // as the gateway says so before ctx ends.
-func (c *Client) repeatable(ctx context.Context, call tool.Call) bool {
+func repeatable(ctx context.Context, c *Client, call tool.Call) bool {
 	t := time.NewTimer(lookAfter)
 	defer t.Stop()
 	select {

@@ -87,8 +87,7 @@ func failureOf(meta tool.Bytes) tool.Kind {
 		return tool.Failed
 	}
 	kind, _ := jsonrpc.String(span[0].In(meta).Join())
-	switch k := tool.Kind(kind); k {
-	case tool.Denied, tool.Timeout:
+	if k := tool.Kind(kind); k == tool.Denied || k == tool.Timeout {
 		return k
 	}
 	return tool.Failed

@@ -184,15 +184,15 @@ func (e *entry) checkKind(bundled []string) {
 		e.fail(given[0], given[0]+" is empty", "")
 	}
 	if b := e.server.Bundled; b != "" && bundled != nil && !slices.Contains(bundled, b) {
-		e.fail("bundled", fmt.Sprintf("no bundled server %q", clip(b)), e.suggestBundled(b, bundled))
+		e.fail("bundled", fmt.Sprintf("no bundled server %q", clip(b)), suggestBundled(b, bundled, e.aliases))
 	}
 }
 
 // suggestBundled says which bundled server may be meant, also by another name of one.
-func (e *entry) suggestBundled(name string, bundled []string) string {
-	if best, ok := nearest(name, append(slices.Sorted(maps.Keys(e.aliases)), bundled...)); ok {
-		if real := e.aliases[best]; real != "" {
-			return fmt.Sprintf("did you mean %q, which is %s?", best, real)
+func suggestBundled(name string, bundled []string, aliases map[string]string) string {
+	if best, ok := nearest(name, append(slices.Sorted(maps.Keys(aliases)), bundled...)); ok {
+		if own := aliases[best]; own != "" {
+			return fmt.Sprintf("did you mean %q, which is %s?", best, own)
 		}
 		return fmt.Sprintf("did you mean %q?", best)
 	}
