@@ -131,6 +131,12 @@ type Config struct {
 	Secrets []tool.Secret
 }
 
+// Incoming bounds what comes over HTTP.
+type Incoming struct {
+	MaxBodyBytes int64 // of one request
+	Connections  Connections
+}
+
 // Connections bound those that are open at once at the listener; 0 is no bound.
 type Connections struct {
 	Max        int
@@ -143,8 +149,7 @@ type Gateway struct {
 	AllowedHosts    []string      // values of Host and Origin that are let in beside the listener's own
 	TLS             TLS           `json:",omitzero"` // of the listener
 	ListenAt, TLSAt Problem       `json:"-"`         // the places of both
-	MaxBodyBytes    int64         // of one HTTP request
-	Connections     Connections   // of the listener
+	Incoming                      // of the listener
 	MaxMessageBytes int64         // of one message from a server
 	CallTimeout     time.Duration // of a call where neither tool, server nor caller says one
 	MaxCallTimeout  time.Duration // of any call, whatever its caller asks for
@@ -221,8 +226,7 @@ func defaults() (Config, Server) {
 		Skills:       Skills{BuiltIn: true},
 		Gateway: Gateway{
 			Listen:          "127.0.0.1:8400",
-			MaxBodyBytes:    64 << 20,
-			Connections:     Connections{Max: 10_000, PerAddress: 1000},
+			Incoming:        Incoming{MaxBodyBytes: 64 << 20, Connections: Connections{Max: 10_000, PerAddress: 1000}},
 			MaxMessageBytes: 64 << 20,
 			CallTimeout:     900 * time.Second,
 			MaxCallTimeout:  time.Hour,
