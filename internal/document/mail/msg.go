@@ -6,13 +6,12 @@ import (
 	"errors"
 	"io"
 	"strings"
-	"time"
-	"unicode/utf16"
 
 	"github.com/richardlehane/mscfb"
 	"golang.org/x/net/html/charset"
 
 	"github.com/tenon-mcp/tenon/internal/document/draft"
+	"github.com/tenon-mcp/tenon/internal/document/ole"
 	"github.com/tenon-mcp/tenon/internal/document/rtf"
 )
 
@@ -53,11 +52,7 @@ func (s *store) text(id int) string {
 		return ""
 	}
 	if s.kinds[id] == 0x001f {
-		units := make([]uint16, len(b)/2)
-		for i := range units {
-			units[i] = binary.LittleEndian.Uint16(b[2*i:])
-		}
-		return strings.TrimRight(string(utf16.Decode(units)), "\x00")
+		return strings.TrimRight(ole.Wide(b), "\x00")
 	}
 	e, _, _ := charset.DetermineEncoding(b, "")
 	if d, err := e.NewDecoder().Bytes(b); err == nil {
@@ -241,9 +236,8 @@ func (s *store) page() string {
 // date returns the first time that is given, which counts from 1601.
 func date(times ...uint64) string {
 	for _, t := range times {
-		if t > 116444736000000000 && t < 1<<62 {
-			since := int64(t - 116444736000000000)
-			return time.Unix(since/10_000_000, since%10_000_000*100).UTC().Format(time.RFC3339)
+		if when := ole.Time(t); when != "" {
+			return when
 		}
 	}
 	return ""

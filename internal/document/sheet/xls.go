@@ -179,7 +179,7 @@ func unicodeString(b []byte, width int) string {
 		return latin(b[:n])
 	}
 	n = min(n, len(b)/2)
-	return utf16Text(b[:2*n])
+	return ole.Wide(b[:2*n])
 }
 
 // strings reads the texts that cells share, and returns the position behind them.
@@ -277,7 +277,7 @@ func (p *pieces) text() string {
 			continue
 		}
 		if wide {
-			text.WriteString(utf16Text(p.cur[:2*k]))
+			text.WriteString(ole.Wide(p.cur[:2*k]))
 		} else {
 			text.WriteString(latin(p.cur[:k]))
 		}

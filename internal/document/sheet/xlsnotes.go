@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/tenon-mcp/tenon/internal/document/draft"
+	"github.com/tenon-mcp/tenon/internal/document/ole"
 )
 
 const (
@@ -42,7 +43,7 @@ func (c *comments) take(b *biff, r record) {
 			part := more.body[1:]
 			if more.body[0]&1 != 0 {
 				part = part[:min(2*left, len(part)&^1)]
-				text, left = text+utf16Text(part), left-len(part)/2
+				text, left = text+ole.Wide(part), left-len(part)/2
 			} else {
 				part = part[:min(left, len(part))]
 				text, left = text+latin(part), left-len(part)

@@ -1,9 +1,7 @@
 package sheet
 
 import (
-	"encoding/binary"
 	"math"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -52,13 +50,4 @@ func latin(b []byte) string {
 		out = utf8.AppendRune(out, rune(c))
 	}
 	return string(out)
-}
-
-// utf16Text returns letters of two bytes.
-func utf16Text(b []byte) string {
-	units := make([]uint16, len(b)/2)
-	for i := range units {
-		units[i] = binary.LittleEndian.Uint16(b[2*i:])
-	}
-	return string(utf16.Decode(units))
 }
