@@ -157,7 +157,7 @@ func (p *parts) add(s string) bool {
 
 // random reports whether all pieces together look random.
 func (p *parts) random() bool {
-	return p.mixed >= 3 || p.digits > 18 || p.says && p.digits > 2 || p.pairs >= 6 && 10*p.odd > 3*p.pairs
+	return p.mixed >= 3 || p.digits > 18 || p.says && (p.digits > 2 || p.mixed > 0) || p.pairs >= 6 && 10*p.odd > 3*p.pairs
 }
 
 // isOdd reports whether so many odd pairs are too many for words. Of twelve random
