@@ -1,6 +1,7 @@
 package tenon_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +20,10 @@ func TestAliases(t *testing.T) {
 servers:
   a: {bundled: tool-searching}
   b: {bundled: tool-searching-tavily, env: {TAVILY_API_KEY: not-a-real-key-000}}
-  c: {bundled: tool-markitdown}
+  c: {bundled: tool-markitdown, options: {timeout_sec: 60}}
+  d: {bundled: tool-reading}
+  off: {bundled: reading}
+blacklist: [[off, convert_to_markdown]]
 `
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -51,6 +55,24 @@ servers:
 	for _, want := range []string{"a/google_search", "b/google_search", "b/tavily_search", "c/convert_to_markdown"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("%s is not listed: %s", want, all)
+		}
+	}
+	if strings.Contains(all, "d/convert_to_markdown") {
+		t.Errorf("one tool is listed under two names: %s", all)
+	}
+	for _, c := range []tool.Call{
+		{Server: "c", Tool: "convert_to_markdown"}, {Server: "c", Tool: "read_file"}, {Server: "d", Tool: "convert_to_markdown"}, {Server: "d", Tool: "read_file"},
+		{Server: "off", Tool: "convert_to_markdown"},
+	} {
+		c.Arguments = json.RawMessage(`{"uri": "data:text/plain,hello"}`)
+		res := g.Call(t.Context(), c)
+		if want := map[bool]tool.Kind{true: tool.Denied}[c.Server == "off"]; res.Kind != want || want == "" && (res.Server != c.Server || !strings.Contains(res.Text(), "hello")) {
+			t.Errorf("%s/%s: %q %s", c.Server, c.Tool, res.Kind, res.Text())
+		}
+	}
+	for flat, want := range map[string]bool{"d__convert_to_markdown": true, "off__convert_to_markdown": false, "a__convert_to_markdown": false} {
+		if id, ok := g.Named(flat); ok != want {
+			t.Errorf("%s is %s, %t", flat, id, ok)
 		}
 	}
 	if strings.Contains(all, "a/tavily_search") {

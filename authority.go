@@ -85,6 +85,9 @@ func (s *scoped) Find(id tool.ID) (*tool.Tool, *tool.Decision) {
 	}
 	t, ok := s.catalog.Snapshot().Find(id)
 	if !ok {
+		t = s.listedAs(id)
+	}
+	if t == nil {
 		if !s.Blacklisted(id) {
 			return nil, nil
 		}

@@ -202,12 +202,34 @@ func (v view) Find(id tool.ID) (*tool.Tool, *tool.Decision) {
 	if v.Blacklisted(id) {
 		return nil, &tool.Decision{Behavior: tool.Deny, ReasonType: policy.Blacklist}
 	}
-	t, _ := v.catalog.Snapshot().Find(id)
-	return t, nil
+	if t, ok := v.catalog.Snapshot().Find(id); ok {
+		return t, nil
+	}
+	return v.listedAs(id), nil
+}
+
+// listedAs returns the tool that is listed under another name than this one; nil where
+// there is none, or where this name is blacklisted.
+func (v view) listedAs(id tool.ID) *tool.Tool {
+	m := v.byName[id.Server]
+	if m == nil || m.also[id.Name] == "" || v.Blacklisted(id) {
+		return nil
+	}
+	t, _ := v.catalog.Snapshot().Find(tool.ID{Server: id.Server, Name: m.also[id.Name]})
+	return t
 }
 
 func (v view) WithName(name string) []*tool.Tool {
 	tools := v.catalog.Snapshot().WithName(name)
+	for _, m := range v.members {
+		id := tool.ID{Server: m.name, Name: name}
+		if slices.ContainsFunc(tools, func(t *tool.Tool) bool { return t.Server == m.name }) {
+			continue
+		}
+		if t := v.listedAs(id); t != nil {
+			tools = append(tools, t)
+		}
+	}
 	if own := v.own.of(tool.ID{Server: ownServer, Name: name}); own != nil && own != v.own.execute {
 		tools = append(tools, own)
 	}

@@ -208,11 +208,12 @@ func (v view) named(flat string) (tool.ID, bool) {
 	if own := v.own.of(tool.ID{Server: ownServer, Name: flat}); own != nil {
 		return own.ID, true
 	}
-	t, ok := v.catalog.Snapshot().Alias(flat)
-	if !ok {
-		return tool.ID{}, false
+	if t, ok := v.catalog.Snapshot().Alias(flat); ok {
+		return t.ID, true
 	}
-	return t.ID, true
+	server, name, _ := strings.Cut(flat, "__")
+	id := tool.ID{Server: server, Name: name}
+	return id, v.listedAs(id) != nil
 }
 
 // Remembered returns the names of the servers whose tools in the offer are those

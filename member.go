@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/catalog"
 	"github.com/tenon-mcp/tenon/internal/config"
+	"github.com/tenon-mcp/tenon/internal/ends"
 	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/listcache"
 	"github.com/tenon-mcp/tenon/internal/proc"
@@ -52,6 +53,8 @@ type role struct {
 	meta     map[string]tool.Meta               // of a server that is known here; nil for a foreign one
 	delegate *delegate                          // of an agent
 	probe    func(context.Context) []tool.Probe // of a bundled server; nil: it needs no service
+	also     map[string]string                  // other names of its tools
+	ends     ends.Ends                          // of a bundled server in this process
 }
 
 // await waits until the member's tools are known. The error says why they will
@@ -233,11 +236,15 @@ func (k maker) bundled(o *upstream.Options, s *config.Server, m *member) error {
 	env := reveal(s.Env)
 	childEnv := append(proc.Environ(k.o.Env, env), tool.KeepsResults+"=1")
 	at := tool.Place{Dir: s.Cwd, Getenv: func(name string) string { return variable(childEnv, name) }}
+	here := s.InProcess || len(k.o.Executable) == 0
+	if here {
+		at.AtEnd = m.ends.Add
+	}
 	srv, err := b.New(options, at)
 	if err != nil {
 		return fmt.Errorf("server %s: %w", called(s), err)
 	}
-	m.meta = b.Meta
+	m.meta, m.also = b.Meta, b.Also
 	if b.MetaFor != nil {
 		m.meta = b.MetaFor(options)
 	}
@@ -247,7 +254,7 @@ func (k maker) bundled(o *upstream.Options, s *config.Server, m *member) error {
 	if o.Tools, err = toolsOf(k.closing, srv); err != nil {
 		return fmt.Errorf("server %s: %w", called(s), err)
 	}
-	if s.InProcess || len(k.o.Executable) == 0 {
+	if here {
 		o.Dial = k.inProcess(srv)
 		return nil
 	}

@@ -31,6 +31,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -101,6 +102,11 @@ type Bundled struct {
 	Probe func(ctx context.Context, options json.RawMessage, at tool.Place) []tool.Probe
 	// Aliases are other names that a configuration may give it.
 	Aliases []string
+	// AliasOptions are options, as a JSON object, that it has under one of Aliases unless
+	// its entry sets them.
+	AliasOptions map[string]string
+	// Also are names that calls may use for tools of it that are listed under another one.
+	Also map[string]string
 	// Meta is what is declared of its tools, by name; MetaFor is in its place where that
 	// depends on the options, which New has taken.
 	Meta    map[string]tool.Meta
@@ -218,12 +224,13 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 func (o *Options) load() (*config.Config, error) {
 	names := make([]string, 0, len(o.Bundled))
 	keyless := []string{}
-	aliases := map[string]string{}
+	aliases, aliasOptions := map[string]string{}, map[string]string{}
 	for _, b := range o.Bundled {
 		names = append(names, b.Name)
 		for _, alias := range b.Aliases {
 			aliases[alias] = b.Name
 		}
+		maps.Copy(aliasOptions, b.AliasOptions)
 		if b.Keyless {
 			keyless = append(keyless, b.Name)
 		}
@@ -234,7 +241,7 @@ func (o *Options) load() (*config.Config, error) {
 		return cfg, nil
 	}
 	return config.Load(checks(config.Source{
-		Path: o.Config, Env: o.Env, Bundled: names, Aliases: aliases, Rules: builtInRules(), CheckAddress: rules.CheckAddress,
+		Path: o.Config, Env: o.Env, Bundled: names, Aliases: aliases, AliasOptions: aliasOptions, Rules: builtInRules(), CheckAddress: rules.CheckAddress,
 	}))
 }
 

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { upstreamtest.Main(m) }
 func bundled() []tenon.Bundled {
 	var out []tenon.Bundled
 	for _, s := range servers.All() {
-		out = append(out, tenon.Bundled{Name: s.Name, Summary: s.Summary, Keyless: s.Keyless, New: s.New, Meta: s.Meta, MetaFor: s.MetaFor})
+		out = append(out, tenon.Bundled{Name: s.Name, Summary: s.Summary, Keyless: s.Keyless, New: s.New, Meta: s.Meta, MetaFor: s.MetaFor, AliasOptions: servers.AliasOptions(s.Name), Also: s.Also})
 	}
 	return out
 }

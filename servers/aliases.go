@@ -41,6 +41,22 @@ var aliases = map[string]string{
 	"tool-reasoning-os": "reasoning",
 }
 
+// aliasOptions are the options, each a JSON object, that a server has under one of its
+// other names unless they are set.
+var aliasOptions = map[string]string{"tool-markitdown": `{"convert_to_markdown": true}`}
+
+// AliasOptions returns the options that a bundled server has under other names of it,
+// unless they are set: a JSON object for each such name that has any.
+func AliasOptions(name string) map[string]string {
+	list := map[string]string{}
+	for alias, options := range aliasOptions {
+		if aliases[alias] == name {
+			list[alias] = options
+		}
+	}
+	return list
+}
+
 // Aliases returns the other names of a bundled server, in order.
 func Aliases(name string) []string {
 	var list []string

@@ -65,6 +65,9 @@ type Server struct {
 	Meta    map[string]tool.Meta
 	MetaFor func(options json.RawMessage) map[string]tool.Meta
 
+	// Also are names that calls may use for tools which are listed under another one.
+	Also map[string]string
+
 	schema func() (*jsonschema.Schema, error)
 }
 
@@ -99,10 +102,10 @@ func All() []Server {
 			Name: "docker", Port: 8011, Meta: docker.Meta(),
 			Summary: "A look at containers, their logs, images and events, and restarts of them where allowed.",
 		}, docker.NewIn), docker.Probe),
-		probed(declared(bundleIn(Server{
+		probed(declared(bundleAt(Server{
 			Name: "python", Port: 8017, Meta: python.Meta(),
 			Summary: "Python and shell commands in sandboxes that are apart from this machine, on Linux.",
-		}, python.NewIn), python.MetaFor), python.Probe),
+		}, python.NewAt), python.MetaFor), python.Probe),
 		probed(bundleIn(Server{
 			Name: "prometheus", Port: 8013, Meta: prometheus.Meta(),
 			Summary: "Questions to a Prometheus: values, developments, alerts, rules, targets and names.",
@@ -116,7 +119,7 @@ func All() []Server {
 			Summary: "What documents say: runbooks, manuals and notes in folders, found by words and by meaning.",
 		}, knowledge.NewIn), knowledge.Probe),
 		probed(bundleIn(Server{
-			Name: "reading", Port: 8018, Keyless: true, Meta: reading.Meta(),
+			Name: "reading", Port: 8018, Keyless: true, Meta: reading.Meta(), Also: reading.Also(),
 			Summary: "Files and pages of any kind as Markdown, from the web or from folders that are opened.",
 		}, reading.NewIn), reading.Probe),
 		probed(bundleIn(Server{
@@ -164,13 +167,19 @@ func bundle[O any](s Server, build func(O) (*mcp.Server, error)) Server {
 
 // bundleIn is bundle for a server that reads its environment.
 func bundleIn[O any](s Server, build func(O, func(string) string) (*mcp.Server, error)) Server {
+	return bundleAt(s, func(o O, at tool.Place) (*mcp.Server, error) { return build(o, at.Getenv) })
+}
+
+// bundleAt is bundleIn for a server that also has something to give back at its end.
+func bundleAt[O any](s Server, build func(O, tool.Place) (*mcp.Server, error)) Server {
 	s.schema = func() (*jsonschema.Schema, error) { return jsonschema.For[O](nil) }
 	s.New = func(options json.RawMessage, at tool.Place) (*mcp.Server, error) {
 		o, getenv, err := placed[O](options, at)
 		if err != nil {
 			return nil, err
 		}
-		srv, err := build(o, getenv)
+		at.Getenv = getenv
+		srv, err := build(o, at)
 		if err != nil {
 			return nil, err
 		}

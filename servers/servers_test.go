@@ -44,6 +44,7 @@ func connectTo(t testing.TB, srv *mcp.Server) *mcp.ClientSession {
 // whole are options with which a server lists every tool that it has, where some are
 // listed with a key only.
 var whole = map[string]string{
+	"reading": `{"convert_to_markdown": true}`,
 	"searching": `{"tavily_api_key": "not-a-real-key-000", "tencentcloud_secret_id": "not-a-real-id-000", "tencentcloud_secret_key": "not-a-real-key-000",
 		"summary_llm_base_url": "http://127.0.0.1:9/v1", "summary_llm_model_name": "a-model"}`,
 }

@@ -113,7 +113,7 @@ func bundled() []tenon.Bundled {
 	all := servers.All()
 	out := make([]tenon.Bundled, len(all))
 	for i, s := range all {
-		out[i] = tenon.Bundled{Name: s.Name, Summary: s.Summary, Keyless: s.Keyless, New: s.New, Probe: s.Probe, Aliases: servers.Aliases(s.Name), Meta: s.Meta, MetaFor: s.MetaFor}
+		out[i] = tenon.Bundled{Name: s.Name, Summary: s.Summary, Keyless: s.Keyless, New: s.New, Probe: s.Probe, Aliases: servers.Aliases(s.Name), AliasOptions: servers.AliasOptions(s.Name), Also: s.Also, Meta: s.Meta, MetaFor: s.MetaFor}
 	}
 	return out
 }

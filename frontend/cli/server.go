@@ -8,9 +8,12 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
+	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -20,6 +23,7 @@ import (
 
 	tenon "github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/frontend/web"
+	"github.com/tenon-mcp/tenon/internal/ends"
 	"github.com/tenon-mcp/tenon/servers"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -103,18 +107,23 @@ func oneServer(a *app, s servers.Server, meant bool) *cobra.Command {
 			return exactly()(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			options, err := serverOptions(a, flags)
+			options, err := serverOptions(a, flags, servers.AliasOptions(s.Name)[cmd.CalledAs()])
 			if err != nil {
 				return err
 			}
-			srv, err := s.New(options, tool.Place{Getenv: func(name string) string { return a.env[name] }})
+			ctx, stop := untilHangup(cmd.Context())
+			defer stop()
+			var last ends.Ends
+			srv, err := s.New(options, tool.Place{Getenv: func(name string) string { return a.env[name] }, AtEnd: last.Add})
 			if err != nil {
 				return &problem{kind: tool.Invalid, text: "server " + s.Name + ": " + err.Error(), hint: "tenon server " + s.Name + " --help lists its options", err: err}
 			}
 			if addr != "" {
-				return serveHTTP(cmd.Context(), a, srv, addr)
+				err = serveHTTP(ctx, a, srv, addr)
+			} else {
+				err = serveStdio(ctx, srv, a.Stdin, a.Stdout)
 			}
-			return serveStdio(cmd.Context(), srv, a.Stdin, a.Stdout)
+			return errors.Join(err, last.Run())
 		},
 	}
 	cmd.Flags().StringVar(&addr, "http", "", "serve streamable HTTP on this address")
@@ -123,6 +132,16 @@ func oneServer(a *app, s servers.Server, meant bool) *cobra.Command {
 		flags = addServerFlags(cmd.Flags(), s)
 	}
 	return cmd
+}
+
+// untilHangup returns a context that ends also when the terminal is closed. Where nobody
+// reads any more, writing fails from now on, in place of ending the process at once: what
+// a server holds is given back then too.
+func untilHangup(ctx context.Context) (context.Context, func()) {
+	unread := make(chan os.Signal, 1)
+	signal.Notify(unread, syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
+	return ctx, func() { stop(); signal.Stop(unread) }
 }
 
 // A serverFlag is one option of a bundled server as a flag.
@@ -163,10 +182,15 @@ type namedType struct {
 // Type returns the name of the type.
 func (t namedType) Type() string { return t.name }
 
-// serverOptions returns the options of the environment with those of the flags
-// over them, or nil where there are none.
-func serverOptions(a *app, flags []serverFlag) (json.RawMessage, error) {
+// serverOptions returns the options of the environment, over those that the server has by
+// the name it was called by, with those of the flags over them, or nil where there are none.
+func serverOptions(a *app, flags []serverFlag, usual string) (json.RawMessage, error) {
 	o := object{}
+	if usual != "" {
+		if err := json.Unmarshal([]byte(usual), &o); err != nil {
+			return nil, err
+		}
+	}
 	if env := a.env[optionsVariable]; env != "" {
 		if err := json.Unmarshal([]byte(env), &o); err != nil {
 			return nil, &problem{kind: tool.Invalid, text: "$" + optionsVariable + " is no JSON object"} // not its text: it may hold secrets

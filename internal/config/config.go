@@ -61,6 +61,9 @@ type Source struct {
 	Bundled []string
 	// Aliases are other names that it may give, each with the one that it stands for.
 	Aliases map[string]string
+	// AliasOptions are options that a server has under another name unless its entry sets
+	// them: JSON objects.
+	AliasOptions map[string]string
 	// Rules are the names of the content rules that hold unless `content_rules:`
 	// says otherwise; nil leaves them unchecked.
 	Rules []string

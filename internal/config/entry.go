@@ -1,6 +1,8 @@
 package config
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
@@ -25,6 +27,8 @@ type entry struct {
 	file     string                  // of a one-tool file: its name without ending
 	double   bool                    // its name is taken
 	aliases  map[string]string       // of bundled servers
+	// aliasOptions are what they have under these names.
+	aliasOptions map[string]string
 }
 
 const (
@@ -44,7 +48,7 @@ var transports = map[string]string{
 func (l *loader) newEntry(key, n *source.Node, dir string, strict bool) (*entry, *object) {
 	_, server := defaults()
 	server.Name = key.Text
-	e := &entry{server: server, key: key, root: n, dir: dir, strict: strict, places: make(map[string]*source.Node), aliases: l.aliases}
+	e := &entry{server: server, key: key, root: n, dir: dir, strict: strict, places: make(map[string]*source.Node), aliases: l.aliases, aliasOptions: l.aliasOptions}
 	e.where()
 	return e, newObject(n, l.expander(e), &e.mistakes)
 }
@@ -140,6 +144,7 @@ func (e *entry) check(bundled []string) {
 		e.mistakes = append(e.mistakes, e.key.Mistake(fmt.Sprintf("server name %q is not allowed", clip(s.Name)), hint))
 	}
 	if name, ok := e.aliases[s.Bundled]; ok {
+		s.Options = besides(s.Options, e.aliasOptions[s.Bundled])
 		s.Bundled = name
 	}
 	e.checkKind(bundled)
@@ -155,6 +160,23 @@ func (e *entry) check(bundled []string) {
 	if strings.Contains(s.Command, "/") || isWindowsPath(s.Command) {
 		s.Command = under(e.dir, s.Command)
 	}
+}
+
+// besides returns options with those of others that they do not set.
+func besides(options tool.Secret, others string) tool.Secret {
+	if options.Reveal() == "" || others == "" {
+		return tool.NewSecret(cmp.Or(options.Reveal(), others))
+	}
+	var all, set map[string]json.RawMessage
+	if json.Unmarshal([]byte(others), &all) != nil || json.Unmarshal([]byte(options.Reveal()), &set) != nil {
+		return options // its server says what is wrong
+	}
+	maps.Copy(all, set)
+	b, err := json.Marshal(all)
+	if err != nil {
+		return options
+	}
+	return tool.NewSecret(string(b))
 }
 
 // checkKind wants exactly one of bundled, command and url.

@@ -32,6 +32,7 @@ func newLoader(src Source) *loader {
 		files:        files{env: environ(src.Env), secrets: make(map[string]bool), noted: make(map[string]bool)},
 		bundled:      src.Bundled,
 		aliases:      src.Aliases,
+		aliasOptions: src.AliasOptions,
 		builtInRules: src.Rules, checkAddress: src.CheckAddress,
 		checkParameter: src.CheckParameter, checkReadOnlyFor: src.CheckReadOnlyFor,
 		skillReader: skillReader{loadSkills: src.LoadSkills},
@@ -52,6 +53,7 @@ type loader struct {
 
 	bundled      []string
 	aliases      map[string]string
+	aliasOptions map[string]string
 	builtInRules []string
 	checkAddress func(string) error
 

@@ -88,6 +88,7 @@ func Definition[In, Out any](sp Spec) (*mcp.Tool, *jsonschema.Schema) {
 			p.Type, p.Types = p.Types[len(p.Types)-1], nil
 		}
 	}
+	slim(out)
 	if sp.Shape != nil {
 		sp.Shape(in, out)
 	}
@@ -97,6 +98,26 @@ func Definition[In, Out any](sp Spec) (*mcp.Tool, *jsonschema.Schema) {
 	}
 	a.Title = sp.Title
 	return &mcp.Tool{Name: sp.Name, Description: sp.Description, InputSchema: in, OutputSchema: out, Annotations: a}, in
+}
+
+// slim takes out of the schema of an output what no reader of it needs, for it is the
+// larger part of a list of tools: that there is nothing more, and that a count is not
+// below zero.
+func slim(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if a := s.AdditionalProperties; a != nil && a.Not != nil {
+		s.AdditionalProperties = nil
+	}
+	if s.Minimum != nil && *s.Minimum == 0 {
+		s.Minimum = nil
+	}
+	slim(s.AdditionalProperties)
+	slim(s.Items)
+	for _, p := range s.Properties {
+		slim(p)
+	}
 }
 
 func property(sp Spec, schema *jsonschema.Schema, name string) *jsonschema.Schema {
