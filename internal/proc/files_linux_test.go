@@ -40,7 +40,8 @@ func TestNothingIsLeftOpen(t *testing.T) {
 	if testing.Short() {
 		cycles = 20
 	}
-	s := newSpawner(t)
+	s := proc.New(proc.Options{Rate: 1e6})
+	t.Cleanup(func() { _ = s.Close() })
 	sh := proc.Command{Path: "sh", Args: []string{"-c", "read x"}, Env: proc.Environ(os.Environ(), nil)}
 	stop(t, start(t, s, sh)) // the guard is there from now on
 	script := write(t, filepath.Join(t.TempDir(), "script"), "#!/nowhere/python\n", 0o755)

@@ -12,7 +12,7 @@ import (
 // having to wait for it.
 func TestPipeHoldsSeveralMessages(t *testing.T) {
 	s := newSpawner(t)
-	p := start(t, s, proc.Command{Path: "sleep", Args: []string{"60"}, Env: proc.Environ(os.Environ(), nil)})
+	p := start(t, s, proc.Command{Path: "sleep", Args: []string{"60"}, Env: proc.Environ(os.Environ(), nil), StdinGrace: time.Millisecond})
 	if err := p.Stdin().SetWriteDeadline(time.Now().Add(5 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
@@ -26,14 +26,14 @@ func TestPipeHoldsSeveralMessages(t *testing.T) {
 func TestDeaf(t *testing.T) {
 	s := newSpawner(t)
 	for _, script := range []string{"exec 0<&-; exec sleep 60", "exit 3"} {
-		p := start(t, s, proc.Command{Path: "sh", Args: []string{"-c", script}, Env: proc.Environ(os.Environ(), nil)})
+		p := start(t, s, proc.Command{Path: "sh", Args: []string{"-c", script}, Env: proc.Environ(os.Environ(), nil), StdinGrace: time.Millisecond})
 		select {
 		case <-p.Deaf():
 		case <-time.After(10 * time.Second):
 			t.Errorf("%s: nobody noticed", script)
 		}
 	}
-	p := start(t, s, proc.Command{Path: "sleep", Args: []string{"60"}, Env: proc.Environ(os.Environ(), nil)})
+	p := start(t, s, proc.Command{Path: "sleep", Args: []string{"60"}, Env: proc.Environ(os.Environ(), nil), StdinGrace: time.Millisecond})
 	select {
 	case <-p.Deaf():
 		t.Error("one that could read counts as deaf")

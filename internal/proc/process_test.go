@@ -44,11 +44,18 @@ func TestReadDeadline(t *testing.T) {
 }
 
 // TestTryWrite: it writes what fits and does not wait for the child to read.
+// unheeding is a child that never looks at its input, and is not given time to.
+func unheeding() proc.Command {
+	c := command("deaf", "")
+	c.StdinGrace = time.Millisecond
+	return c
+}
+
 func TestTryWrite(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there it writes nothing")
 	}
-	p := start(t, newSpawner(t), command("deaf", ""))
+	p := start(t, newSpawner(t), unheeding())
 	const size = 1 << 20
 	n := p.Stdin().TryWrite(make([]byte, size))
 	if n <= 0 || n >= size {
@@ -60,7 +67,7 @@ func TestTryWrite(t *testing.T) {
 }
 
 func TestWriteDeadline(t *testing.T) {
-	p := start(t, newSpawner(t), command("deaf", ""))
+	p := start(t, newSpawner(t), unheeding())
 	if err := p.Stdin().SetWriteDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +321,7 @@ func TestChildrenOutliveOtherThreads(t *testing.T) {
 }
 
 func TestFlood(t *testing.T) {
-	mib := "1024"
+	mib := "256"
 	if testing.Short() {
 		mib = "64"
 	}
