@@ -70,3 +70,16 @@ func TestFirecrawlsOwnWords(t *testing.T) {
 		}
 	}
 }
+
+// TestJinasOwnWords holds the reader of Jina to what its source says of it.
+func TestJinasOwnWords(t *testing.T) {
+	jina := doubles.Jina(doubles.NewWeb())
+	w := newWorld(t, func(o *scrape.Options) {
+		siteOnly(o)
+		o.Jina = scrape.Service{Base: doubles.Held(t, jina, "jina-reader"), Key: doubles.Key}
+	})
+	jina.Fail(doubles.Fault{Warning: "This page maybe not yet fully loaded", Times: 1})
+	if p := w.good(t, lighthouse); p.Via != "jina" || len(jina.Calls()) != 2 {
+		t.Errorf("%+v", p)
+	}
+}

@@ -349,3 +349,18 @@ func TestExtract(t *testing.T) {
 		t.Errorf("the model was asked %d times", n-before)
 	}
 }
+
+// TestServicesOwnWords holds what services are asked, and what their doubles answer, to
+// what they publish themselves.
+func TestServicesOwnWords(t *testing.T) {
+	w := open(t, func(env map[string]string, _ *searching.Options) {
+		web := doubles.NewWeb()
+		env["TAVILY_BASE_URL"] = doubles.Held(t, doubles.Tavily(web), "tavily-search")
+		env["TENCENTCLOUD_BASE_URL"] = doubles.Held(t, doubles.TencentWSA(web), "tencent-wsa")
+		env["WIKIPEDIA_BASE_URL"] = doubles.Held(t, doubles.MediaWiki(), "mediawiki-query") + "/{language}/w/api.php"
+	})
+	w.call("tavily_search", map[string]any{"query": "lighthouse", "time_range": "year", "include_domains": []string{"harbour.example"}})
+	w.call("sogou_search", map[string]any{"q": "lighthouse", "num": 20})
+	w.call("wiki_get_page_content", map[string]any{"entity": "Port Aldern"})
+	w.call("search_wiki_revision", map[string]any{"entity": "Port Aldern", "year": 2019, "month": 3})
+}

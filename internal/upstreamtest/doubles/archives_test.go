@@ -51,7 +51,7 @@ func TestMediaWiki(t *testing.T) {
 		{"action=query&titles=Aldern&prop=pageprops&ppprop=disambiguation", 200, []string{`"pageprops":{"disambiguation":""}`}},
 		{"action=query&titles=Port%20Aldern&prop=revisions&rvlimit=2&rvdir=newer&rvprop=ids%7Ctimestamp", 200, []string{`"continue":{"continue":"||info","rvcontinue":"20190303083000|11003"}`, `"revid":11001`, `"parentid":11000`, `"timestamp":"2019-03-01T08:30:00Z"`}},
 		{"action=query&titles=Port%20Aldern&prop=revisions&rvlimit=1&rvprop=ids%7Ctimestamp", 200, []string{`"revid":11040`}},
-		{"action=query&titles=A%7CB&prop=revisions&rvlimit=2", 200, []string{`"code":"rvmultpages"`}},
+		{"action=query&titles=A%7CB&prop=revisions&rvlimit=2", 200, []string{`"code":"invalidparammix"`}},
 		{"action=query&titles=Port%20Aldern&prop=revisions&rvlimit=2&rvstart=soon", 200, []string{`"code":"badtimestamp"`}},
 		{"action=query&list=search", 200, []string{`"code":"missingparam"`}},
 		{"action=query&list=search&srsearch=lighthouse&srlimit=1", 200, []string{`"search":[{`, `"totalhits":1`}},

@@ -115,7 +115,7 @@ func wikiQuery(w http.ResponseWriter, language string, pages []wikiPage, form ur
 			return
 		}
 		if strings.Contains(form.Get("prop"), "revisions") && form.Get("rvlimit") != "" && len(names) > 1 {
-			wikiError(w, "rvmultpages", `"rvlimit" may only be used with a single page.`)
+			wikiError(w, "invalidparammix", `"rvlimit" may only be used with a single page.`)
 			return
 		}
 		var list []object

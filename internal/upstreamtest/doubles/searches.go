@@ -21,6 +21,9 @@ func SearXNG(web *Web) *Double {
 		q, format := form.Get("q"), form.Get("format")
 		page, err := strconv.Atoi(defaulted(form.Get("pageno"), "1"))
 		switch {
+		case q == "" && format == "json":
+			reply(w, 400, object{"error": "No query"})
+			return
 		case q == "":
 			fail(w, Fault{Status: 400})
 			return
@@ -39,12 +42,16 @@ func SearXNG(web *Web) *Double {
 		results := []object{}
 		for i, p := range found {
 			u, _ := url.Parse(p.URL)
+			var published any
+			if p.Date != "" {
+				published = p.Date + "T00:00:00"
+			}
 			results = append(results, object{
 				"url": p.URL, "title": p.Title, "content": p.Snippet(), "engine": "duckduckgo", "engines": []string{"duckduckgo", "startpage"}, "category": "general",
-				"score": 1.0 / float64(i+1), "positions": []int{i + 1}, "parsed_url": []string{u.Scheme, u.Host, u.Path, "", u.RawQuery, ""}, "template": "default.html", "publishedDate": nil,
+				"score": 1.0 / float64(i+1), "positions": []int{i + 1}, "parsed_url": []string{u.Scheme, u.Host, u.Path, "", u.RawQuery, ""}, "template": "default.html", "publishedDate": published,
 			})
 		}
-		reply(w, 200, object{"query": q, "number_of_results": 0, "results": results, "answers": []any{}, "corrections": []any{}, "infoboxes": []any{}, "suggestions": []any{}, "unresponsive_engines": unresponsive})
+		reply(w, 200, object{"query": q, "results": results, "answers": []any{}, "corrections": []any{}, "infoboxes": []any{}, "suggestions": []any{}, "unresponsive_engines": unresponsive})
 	}, fail)
 }
 
@@ -195,7 +202,7 @@ func OpenWebSearch(web *Web) *Double {
 			Engines    []string `json:"engines"`
 			SearchMode string   `json:"searchMode"`
 		}
-		if !c.JSON(&in) || strings.TrimSpace(in.Query) == "" || in.Limit != nil && (*in.Limit < 1 || *in.Limit > 50) || !slices.Contains([]string{"", "request", "auto", "playwright"}, in.SearchMode) {
+		if !c.JSON(&in) || strings.TrimSpace(in.Query) == "" || in.Limit != nil && (*in.Limit < 1 || *in.Limit > 50) || in.Engines != nil && len(in.Engines) == 0 || !slices.Contains([]string{"", "request", "auto", "playwright"}, in.SearchMode) {
 			fail(w, Fault{Status: 400})
 			return
 		}
@@ -214,12 +221,16 @@ func OpenWebSearch(web *Web) *Double {
 		}
 		results := []object{}
 		if len(partial) < len(in.Engines) && !f.Empty {
-			for _, p := range slice(web.Search(in.Query), 0, limit) {
+			for i, p := range slice(web.Search(in.Query), 0, limit) {
 				u, _ := url.Parse(p.URL)
-				results = append(results, object{"title": p.Title, "url": p.URL, "description": p.Snippet(), "source": u.Hostname(), "engine": in.Engines[0]})
+				r := object{"title": p.Title, "url": p.URL, "description": p.Snippet(), "source": u.Hostname(), "sourceDomain": u.Hostname(), "engine": in.Engines[0], "engines": in.Engines[:1], "score": 1 / float64(i+1)}
+				if p.Date != "" {
+					r["dateText"], r["publishedAt"] = p.Date, p.Date+"T00:00:00.000Z"
+				}
+				results = append(results, r)
 			}
 		}
-		openOK(w, object{"query": in.Query, "engines": in.Engines, "totalResults": len(results), "results": results, "partialFailures": partial})
+		openOK(w, object{"query": in.Query, "engines": in.Engines, "retrievedAt": "2026-01-01T00:00:00.000Z", "totalResults": len(results), "results": results, "partialFailures": partial})
 	}, fail)
 }
 

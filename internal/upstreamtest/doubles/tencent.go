@@ -45,7 +45,7 @@ func serveTencent(web *Web, w http.ResponseWriter, c Call, f Fault) {
 	}
 	for name := range in {
 		switch name {
-		case "Query", "Mode", "Cnt", "Site", "Industry", "Freshness", "Deeplinks", "FromTime", "ToTime":
+		case "Query", "Mode", "Cnt", "Site", "Industry", "Freshness", "Deeplinks":
 		default:
 			tencentError(w, "UnknownParameter", "The parameter `"+name+"` is not recognized.")
 			return
@@ -55,7 +55,7 @@ func serveTencent(web *Web, w http.ResponseWriter, c Call, f Fault) {
 	count := 10
 	if n, isNumber := in["Cnt"].(json.Number); isNumber {
 		v, err := strconv.Atoi(n.String())
-		ok = ok && err == nil && v >= 10 && v <= 50
+		ok = ok && err == nil && v >= 10 && v <= 50 && v%10 == 0
 		count = v
 	}
 	if !ok || q == "" {
@@ -65,7 +65,7 @@ func serveTencent(web *Web, w http.ResponseWriter, c Call, f Fault) {
 	pages := []string{}
 	for i, p := range slice(web.Search(q), 0, count) {
 		b, _ := json.Marshal(object{
-			"title": p.Title, "date": p.Date + " 08:00:00", "url": p.URL, "passage": p.Snippet(), "content": "", "site": "example", "score": 1 / float64(i+1), "images": []string{}, "favicon": "",
+			"title": p.Title, "date": p.Date + " 08:00:00", "url": p.URL, "passage": p.Snippet(), "content": "", "site": "example", "score": 1 / float64(i+1), "pics": []object{}, "favicon": "",
 		})
 		pages = append(pages, string(b))
 	}

@@ -34,7 +34,7 @@ func (p *Provider) searxng(ctx context.Context, q Query) ([]Result, error) {
 	}
 	out := make([]Result, 0, len(answer.Results))
 	for _, r := range answer.Results {
-		out = append(out, Result{Title: r.Title, URL: r.URL, Snippet: r.Content, Date: r.Published})
+		out = append(out, Result{Title: r.Title, URL: r.URL, Snippet: r.Content, Date: day(r.Published)})
 	}
 	return out, nil
 }
@@ -111,6 +111,7 @@ func (p *Provider) open(ctx context.Context, q Query) ([]Result, error) {
 				Title       string `json:"title"`
 				URL         string `json:"url"`
 				Description string `json:"description"`
+				Published   string `json:"publishedAt"`
 			} `json:"results"`
 			Partial []struct {
 				Engine  string `json:"engine"`
@@ -136,7 +137,7 @@ func (p *Provider) open(ctx context.Context, q Query) ([]Result, error) {
 	}
 	out := make([]Result, 0, len(d.Results))
 	for _, r := range d.Results {
-		out = append(out, Result{Title: r.Title, URL: r.URL, Snippet: r.Description})
+		out = append(out, Result{Title: r.Title, URL: r.URL, Snippet: r.Description, Date: day(r.Published)})
 	}
 	return out, nil
 }
