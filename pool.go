@@ -202,7 +202,7 @@ func closeAll(members []*member) error {
 	errs := make([]error, len(members))
 	for i, m := range members {
 		if m.server != nil {
-			wg.Go(func() { errs[i] = m.server.Close() })
+			wg.Go(func() { errs[i] = errors.Join(m.server.Close(), m.ends.Run()) })
 		}
 	}
 	wg.Wait()

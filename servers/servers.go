@@ -114,10 +114,10 @@ func All() []Server {
 			Name: "kubernetes", Port: 8015, Meta: kubernetes.Meta(),
 			Summary: "A look at a Kubernetes cluster, and scaling and restarts where they are allowed.",
 		}, kubernetes.NewIn), kubernetes.Probe),
-		probed(bundleIn(Server{
+		probed(bundleAt(Server{
 			Name: "knowledge", Port: 8014, Meta: knowledge.Meta(),
 			Summary: "What documents say: runbooks, manuals and notes in folders, found by words and by meaning.",
-		}, knowledge.NewIn), knowledge.Probe),
+		}, knowledge.NewAt), knowledge.Probe),
 		probed(bundleIn(Server{
 			Name: "reading", Port: 8018, Keyless: true, Meta: reading.Meta(), Also: reading.Also(),
 			Summary: "Files and pages of any kind as Markdown, from the web or from folders that are opened.",

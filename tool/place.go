@@ -10,6 +10,10 @@ type Place struct {
 	// Getenv returns a variable of the environment that the server has when it runs;
 	// nil: of this process.
 	Getenv func(name string) string
+	// AtEnd takes what is to be done once the server has ended, whatever ended it: it
+	// gives back what would outlive the server, and is done in a few seconds. Nil: the
+	// server is only looked at, and never runs.
+	AtEnd func(end func() error)
 }
 
 // KeepsResults is a variable in the environment of a bundled server, and says that

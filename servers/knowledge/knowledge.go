@@ -65,9 +65,17 @@ func New(o Options) (*mcp.Server, error) { return NewIn(o, os.Getenv) }
 
 // NewIn is New where the environment is another one than that of this process.
 func NewIn(o Options, getenv func(string) string) (*mcp.Server, error) {
-	s, err := newServer(o, getenv)
+	return NewAt(o, tool.Place{Getenv: getenv})
+}
+
+// NewAt is New for a place, which is told to wait until the index is closed.
+func NewAt(o Options, at tool.Place) (*mcp.Server, error) {
+	s, err := newServer(o, at.Getenv)
 	if err != nil {
 		return nil, err
+	}
+	if at.AtEnd != nil {
+		at.AtEnd(func() error { s.sessions.Wait(); return nil }) // the last one closes it
 	}
 	return s.mcp(), nil
 }

@@ -90,12 +90,28 @@ func New(o Options) (*mcp.Server, error) { return NewIn(o, os.Getenv) }
 
 // NewIn is New with the environment that the server is to have.
 func NewIn(o Options, getenv func(string) string) (*mcp.Server, error) {
+	return NewAt(o, tool.Place{Getenv: getenv})
+}
+
+// NewAt is New for a place, which is told how to end all sandboxes.
+func NewAt(o Options, at tool.Place) (*mcp.Server, error) {
 	// This program itself, whatever has become of its file: it has the command.
-	s, err := build(o, getenv, []string{"/proc/self/exe", local.Command})
+	s, err := build(o, at.Getenv, []string{"/proc/self/exe", local.Command})
 	if err != nil {
 		return nil, err
 	}
+	if at.AtEnd != nil {
+		at.AtEnd(s.end)
+	}
 	return s.mcp(), nil
+}
+
+// end ends all sandboxes, and what is kept to make more of them.
+func (s *server) end() error {
+	err := s.backend.Close()
+	s.boxes.tasks.Wait() // sessions have ended before
+	s.pages.Close()
+	return err
 }
 
 // build makes the server without its tools.
