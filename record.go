@@ -180,6 +180,7 @@ type CallFilter struct {
 	Kind         tool.Kind
 	OK           bool // only calls that succeeded
 	Running      bool // only calls that run and may change something
+	Usage        bool // only calls for which models were asked
 	Session      string
 	Task         string
 	Caller       string    // a name, or of those without one how they came: cli, rest, mcp
@@ -233,7 +234,7 @@ func (r Record) Calls(ctx context.Context, f CallFilter) (CallPage, error) {
 		return r.remembered(f), nil
 	}
 	page, err := r.store.Calls(ctx, store.Filter{
-		Server: f.Server, Tool: f.Tool, Kind: f.Kind, OK: f.OK, Running: f.Running, Session: f.Session, Task: f.Task, Caller: f.Caller,
+		Server: f.Server, Tool: f.Tool, Kind: f.Kind, OK: f.OK, Running: f.Running, Usage: f.Usage, Session: f.Session, Task: f.Task, Caller: f.Caller,
 		Since: f.Since, Until: f.Until, Limit: f.Limit, Before: f.Cursor,
 	})
 	if err != nil {
@@ -282,7 +283,7 @@ func detailsOf(e record.Entry) *CallDetails {
 
 func (f *CallFilter) matches(e *record.Entry) bool {
 	is := func(want, got string) bool { return want == "" || want == got }
-	return !f.Running && is(f.Server, e.Server) && is(f.Tool, e.Tool) && is(string(f.Kind), string(e.Kind)) && (!f.OK || e.Kind == "") &&
+	return !f.Running && (!f.Usage || e.Usage != nil) && is(f.Server, e.Server) && is(f.Tool, e.Tool) && is(string(f.Kind), string(e.Kind)) && (!f.OK || e.Kind == "") &&
 		is(f.Session, e.Session) && is(f.Task, e.Task) && (is(f.Caller, e.Caller.Name) || e.Caller.Name == "" && f.Caller == e.Caller.Via) &&
 		(f.Since.IsZero() || !e.Started.Before(f.Since)) && (f.Until.IsZero() || e.Started.Before(f.Until))
 }

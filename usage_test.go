@@ -3,14 +3,17 @@ package tenon_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/frontend/rest"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -77,6 +80,63 @@ func TestUsageIsRecorded(t *testing.T) {
 	} {
 		if _, u := think(t, g, "ours", odd, tool.Call{}); u != nil {
 			t.Errorf("%s is taken as %+v", odd, u)
+		}
+	}
+}
+
+// TestUsageIsSummed asks the REST API what models took, by caller, server and model.
+func TestUsageIsSummed(t *testing.T) {
+	for _, state := range []string{"", t.TempDir()} {
+		g := open(t, tenon.Options{
+			Config: write(t, "version: 1\nservers: {ours: {bundled: thinker}, more: {bundled: thinker}}\n"), StateDir: state,
+			Bundled: []tenon.Bundled{{Name: "thinker", New: func(json.RawMessage, tool.Place) (*mcp.Server, error) { return thinker(), nil }}},
+		})
+		ann, other := tool.Call{Caller: tool.Caller{Name: "ann", Via: "rest"}}, strings.Replace(used, "m-1", "m-2", 1)
+		think(t, g, "ours", used, ann)
+		think(t, g, "ours", used, ann)
+		think(t, g, "ours", other, ann)
+		think(t, g, "ours", `{}`, ann)
+		think(t, g, "more", strings.Replace(used, `, "cost": 0.5`, "", 1), tool.Call{Caller: tool.Caller{Via: "mcp"}})
+		web := httptest.NewServer(rest.New(g, rest.Options{}))
+		c, err := rest.NewClient(web.URL, tool.Secret{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tt := range []struct {
+			f    tenon.CallFilter
+			want string
+		}{
+			{tenon.CallFilter{}, "ann ours m-1 2 2 1800 200 1\nann ours m-2 1 1 900 100 0.5\nmcp more m-1 1 1 900 100 0\n"},
+			{tenon.CallFilter{Server: "more", Since: time.Now().Add(-time.Hour)}, "mcp more m-1 1 1 900 100 0\n"},
+			{tenon.CallFilter{Until: time.Now().Add(-time.Hour)}, ""},
+		} {
+			sums, err := rest.RecordClient{Client: c}.Usage(t.Context(), tt.f)
+			var got strings.Builder
+			for _, s := range sums {
+				fmt.Fprintln(&got, s.Caller, s.Server, s.Model, s.Calls, s.Requests, s.Input, s.Output, s.Price())
+			}
+			if err != nil || got.String() != tt.want {
+				t.Errorf("state %q, %+v: %v\n%s", state, tt.f, err, got.String())
+			}
+		}
+		_ = c.Close()
+		web.Close()
+	}
+}
+
+// TestOneAgentHasALimitOfItsOwn: what it takes is no matter of others of the same caller.
+func TestOneAgentHasALimitOfItsOwn(t *testing.T) {
+	m := &scripted{says: []string{done}}
+	url := m.start(t)
+	priced := "model: {base_url: " + url + ", name: m, key: " + fakeKey + ", price_in: 1000000, price_out: 1000000}"
+	g := open(t, tenon.Options{Config: write(t, "version: 1\nservers:\n  evidence_collector: {agent: {"+priced+"}}\n  other: {agent: {"+priced+"}}\n"+
+		"policy: {limits: [{per: caller, tools: [\"evidence_collector/*\"], cost: 1, every: 24h}]}\n")})
+	for _, tt := range []struct {
+		server string
+		kind   tool.Kind
+	}{{"other", ""}, {"other", ""}, {"evidence_collector", ""}, {"evidence_collector", tool.Unavailable}, {"other", ""}} {
+		if res := subtask(t, g, tt.server, tool.Call{}); res.Kind != tt.kind || tt.kind != "" && !strings.Contains(res.Text(), "for models in 24h for this caller is used up") {
+			t.Errorf("%s: %q %s", tt.server, res.Kind, res.Text())
 		}
 	}
 }

@@ -20,6 +20,7 @@ type recorder interface {
 	Recorded(ctx context.Context, f tenon.CallFilter) (tenon.CallPage, *tenon.RecordStatus, error)
 	CallRecord(ctx context.Context, id string) (tenon.CallRecord, error)
 	RecordStatus(ctx context.Context) (tenon.RecordStatus, error)
+	Usage(ctx context.Context, f tenon.CallFilter) ([]tenon.UsageSum, error)
 	Close() error
 }
 
@@ -48,6 +49,11 @@ func (r ownRecord) RecordStatus(context.Context) (tenon.RecordStatus, error) {
 	return st, nil
 }
 
+// Usage sums up what models took.
+func (r ownRecord) Usage(ctx context.Context, f tenon.CallFilter) ([]tenon.UsageSum, error) {
+	return r.gw.Record().Usage(ctx, f)
+}
+
 // Close closes the record.
 func (r ownRecord) Close() error { return r.gw.Close() }
 
@@ -72,6 +78,7 @@ type callsFlags struct {
 	filter             tenon.CallFilter
 	kind, since, until string
 	follow             bool
+	usage              bool
 }
 
 // callsCommand shows the record of calls.
@@ -85,6 +92,7 @@ func callsCommand(a *app) *cobra.Command {
 			"--session and --task show the calls of one session and one task. A call that may change something is shown while it\n" +
 			"runs, with the outcome running; others once they have ended.",
 		Example: "  tenon calls --kind denied --since 24h\n" +
+			"  tenon calls --usage --since 7d\n" +
 			"  tenon calls --server docker --tool docker_restart --limit 10\n" +
 			"  tenon calls c_0h8x…",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -100,6 +108,9 @@ func callsCommand(a *app) *cobra.Command {
 			if err := in.complete(a, cmd, time.Now()); err != nil {
 				return err
 			}
+			if in.usage {
+				return runUsage(cmd.Context(), a, in.filter)
+			}
 			return runCalls(cmd.Context(), a, in)
 		},
 	}
@@ -111,6 +122,7 @@ func callsCommand(a *app) *cobra.Command {
 	f.StringVar(&in.since, "since", "", "calls that began then or later: a time, a day, or how long ago, such as 90m or 7d")
 	f.StringVar(&in.until, "until", "", "calls that began before; as --since")
 	f.IntVar(&in.filter.Limit, "limit", 20, "how many at most, up to 1000")
+	f.BoolVar(&in.usage, "usage", false, "in place of the calls, what models took for them: tokens and cost by caller, server and model")
 	f.BoolVarP(&in.follow, "follow", "f", false, "go on showing calls as they are made, the newest last")
 	return cmd
 }
@@ -188,6 +200,39 @@ func runCalls(ctx context.Context, a *app, in callsFlags) error {
 		a.note("note: there are more; --limit shows them, --until goes back")
 	}
 	noteMissing(a, page, status)
+	return nil
+}
+
+// runUsage shows what models took.
+func runUsage(ctx context.Context, a *app, f tenon.CallFilter) error {
+	ctx, cancel := a.bounded(ctx)
+	defer cancel()
+	r, err := openRecorder(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	sums, err := r.Usage(ctx, f)
+	if err != nil {
+		return err
+	}
+	if a.json() {
+		a.printJSON(map[string]any{"usage": sums})
+		return nil
+	}
+	if len(sums) == 0 {
+		a.note("No model was asked for the calls that are recorded.")
+		return nil
+	}
+	rows := [][]string{{"CALLER", "SERVER", "MODEL", "CALLS", "ANSWERS", "TOKENS IN", "TOKENS OUT", "COST"}}
+	for _, s := range sums {
+		cost := "-"
+		if s.Cost != nil {
+			cost = fmt.Sprintf("%.6g", *s.Cost)
+		}
+		rows = append(rows, []string{orDash(s.Caller), orDash(s.Server), orDash(s.Model), fmt.Sprint(s.Calls), fmt.Sprint(s.Requests), fmt.Sprint(s.Input), fmt.Sprint(s.Output), cost})
+	}
+	a.printTable(rows)
 	return nil
 }
 

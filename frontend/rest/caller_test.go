@@ -95,7 +95,7 @@ func TestWhoMayWhat(t *testing.T) {
 		path = strings.TrimPrefix(path, "/api/v1")
 		decides := strings.HasPrefix(path, "/approvals") || strings.HasPrefix(path, "/stops") || path == "/events"
 		all := path == "/openapi.json"
-		both := path == "/calls" || path == "/calls/{id}" || path == "/record"
+		both := path == "/calls" || path == "/calls/{id}" || path == "/record" || path == "/usage"
 		path := regexp.MustCompile(`\{\w+\}`).ReplaceAllString(path, "x")
 		for method := range methods {
 			method := strings.ToUpper(method)

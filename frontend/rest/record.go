@@ -57,6 +57,27 @@ func (a *api) calls(r *http.Request, _ tool.Caller) (response, error) {
 	return jsonOf(out)
 }
 
+type usageList struct {
+	Usage []tenon.UsageSum `json:"usage"`
+}
+
+// usage sums up what models took for calls.
+func (a *api) usage(r *http.Request, _ tool.Caller) (response, error) {
+	q, err := query(r, callFilters[:len(callFilters)-2]...)
+	if err != nil {
+		return response{}, err
+	}
+	f, err := callFilter(q, time.Now())
+	if err != nil {
+		return response{}, err
+	}
+	sums, err := a.gw.Record().Usage(r.Context(), f)
+	if err != nil {
+		return response{}, err
+	}
+	return jsonOf(usageList{sums})
+}
+
 func callFilter(q url.Values, now time.Time) (f tenon.CallFilter, err error) {
 	f = tenon.CallFilter{
 		Server: q.Get("server"), Tool: q.Get("tool"), Session: q.Get("session"), Task: q.Get("task"), Caller: q.Get("caller"),
@@ -138,6 +159,25 @@ type RecordClient struct{ *Client }
 // Recorded returns calls by a filter, the newest first, without details. The status
 // is there where calls are missing, or cannot be written now.
 func (c RecordClient) Recorded(ctx context.Context, f tenon.CallFilter) (page tenon.CallPage, status *tenon.RecordStatus, err error) {
+	var out callList
+	if err := c.get(ctx, "/calls", filterQuery(f), &out); err != nil {
+		return page, nil, err
+	}
+	page.Calls, page.Unrecorded = out.Calls, out.Unrecorded
+	page.Next, _ = strconv.ParseInt(out.Next, 10, 64) // a gateway sends a number or nothing
+	return page, out.Record, nil
+}
+
+// Usage sums up what models took for the calls of a filter.
+func (c RecordClient) Usage(ctx context.Context, f tenon.CallFilter) ([]tenon.UsageSum, error) {
+	f.Limit, f.Cursor = 0, 0
+	var out usageList
+	err := c.get(ctx, "/usage", filterQuery(f), &out)
+	return out.Usage, err
+}
+
+// filterQuery returns a filter as parameters.
+func filterQuery(f tenon.CallFilter) url.Values {
 	q := url.Values{
 		"server": one(f.Server), "tool": one(f.Tool), "kind": one(string(f.Kind)), "session": one(f.Session), "task": one(f.Task), "caller": one(f.Caller),
 	}
@@ -159,13 +199,7 @@ func (c RecordClient) Recorded(ctx context.Context, f tenon.CallFilter) (page te
 	if !f.Until.IsZero() {
 		q.Set("until", f.Until.Format(time.RFC3339Nano))
 	}
-	var out callList
-	if err := c.get(ctx, "/calls", q, &out); err != nil {
-		return page, nil, err
-	}
-	page.Calls, page.Unrecorded = out.Calls, out.Unrecorded
-	page.Next, _ = strconv.ParseInt(out.Next, 10, 64) // a gateway sends a number or nothing
-	return page, out.Record, nil
+	return q
 }
 
 // CallRecord returns the record of one call, with what this caller may know of it.

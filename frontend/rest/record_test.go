@@ -114,6 +114,9 @@ func TestRecordIsFiltered(t *testing.T) {
 			if strings.Join(all, " ") != "say absent other say" {
 				t.Errorf("by pages: %v", all)
 			}
+			if status, body := as(t, srv, "", "GET", "/usage?since=1h&caller=ann", ""); status != 200 || body != `{"usage":[]}` {
+				t.Errorf("%d %s", status, body)
+			}
 			if status, body := as(t, srv, "", "GET", "/record", ""); status != 200 || !strings.Contains(body, `"unrecorded":0`) {
 				t.Errorf("%d %s", status, body)
 			}

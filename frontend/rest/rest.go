@@ -130,6 +130,7 @@ func (a *api) operations() []operation {
 		{http.MethodPost, "/calls/batch", a.batch, ""},
 		{http.MethodGet, "/calls", a.calls, needsAny},
 		{http.MethodGet, "/calls/{id}", a.record, needsAny},
+		{http.MethodGet, "/usage", a.usage, needsAny},
 		{http.MethodGet, "/record", a.recordStatus, needsAny},
 		{http.MethodGet, "/handles/{id}", a.handle, ""},
 		{http.MethodGet, "/skills", guide{a}.skills, ""},

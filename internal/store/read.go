@@ -20,6 +20,7 @@ type Filter struct {
 	Kind         tool.Kind
 	OK           bool // only calls that succeeded; Kind must be empty then
 	Running      bool // only calls that have begun and not ended; likewise
+	Usage        bool // only calls for which models were asked
 	Session      string
 	Task         string
 	Caller       string
@@ -124,6 +125,9 @@ func (f Filter) where() (string, []any) {
 	}
 	if f.OK {
 		all = append(all, "type = 'call' AND kind = ''")
+	}
+	if f.Usage {
+		all, args = append(all, "body LIKE ?"), append(args, `%"usage":{"provider":%`)
 	}
 	if !f.Since.IsZero() {
 		all, args = append(all, "at >= ?"), append(args, f.Since.UnixMicro())
