@@ -84,6 +84,7 @@ func TestWhatAnAgentMakes(t *testing.T) {
 
 // TestABrokenStreamIsTakenUp goes on with the task where the connection broke.
 func TestABrokenStreamIsTakenUp(t *testing.T) {
+	t.Parallel()
 	d := doubles.StartAgent(t, true, "")
 	g := agentAt(t, d.URL, "")
 	d.Break(2)

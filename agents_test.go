@@ -3,10 +3,14 @@ package tenon_test
 import (
 	"context"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -136,6 +140,7 @@ func subtask(t *testing.T, g *tenon.Gateway, server string, c tool.Call) *tool.R
 }
 
 func TestAnAgentWorksWithTools(t *testing.T) {
+	t.Parallel()
 	m := &scripted{says: []string{wants("go__look", `{"text": "under the bed"}`), done}, codes: []int{503}}
 	g, _ := agents(t, "version: 1\nservers:\n  helper: "+entryOf(m.start(t), `, instructions: Be brief., tools: ["go/*"]`), tenon.Options{})
 	var progress []string
@@ -249,6 +254,7 @@ func TestTheBudgetOfItsCallerEndsAnAgent(t *testing.T) {
 }
 
 func TestWhatAModelGetsWrong(t *testing.T) {
+	t.Parallel()
 	many := strings.Repeat(`{"id": "c", "type": "function", "function": {"name": "go__look", "arguments": "{\"text\": \"x\"}"}},`, 30)
 	for _, tt := range []struct{ says, want string }{
 		{wants("go__look", `{"text": `), "no JSON object"},
@@ -276,6 +282,7 @@ func TestWhatAModelGetsWrong(t *testing.T) {
 }
 
 func TestAModelThatCannotBeHad(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		codes []int
 		want  string
@@ -320,6 +327,50 @@ func TestAgentsDoNotCallEachOtherForEver(t *testing.T) {
 	}
 }
 
+// TestWaysToModels: by a proxy, and to endpoints whose certificates an operator has made.
+func TestWaysToModels(t *testing.T) {
+	m := &scripted{says: []string{done}}
+	target, err := url.Parse(strings.TrimSuffix(m.start(t), "/v1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var by sync.Map // hosts that the proxy was asked for
+	pass := httputil.NewSingleHostReverseProxy(target)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		by.Store(r.Host+" "+r.Header.Get("Proxy-Authorization"), true)
+		if r.Host == "10.255.255.2" {
+			http.NotFound(w, r)
+			return
+		}
+		pass.ServeHTTP(w, r)
+	}))
+	defer proxy.Close()
+	secure := httptest.NewTLSServer(pass)
+	defer secure.Close()
+	config := write(t, fmt.Sprintf("version: 1\nservers:\n"+
+		"  proxied: {agent: {model: {base_url: \"http://10.255.255.1/v1\", name: m, key: %[1]s, proxy: %[2]q}}}\n"+
+		"  there: {agent: {a2a: \"http://10.255.255.2\", proxy: %[2]q}}\n"+
+		"  ours: {agent: {model: {base_url: \"%[3]s/v1\", name: m, key: %[1]s, ca_file: ca.pem}}}\n"+
+		"  strange: {agent: {model: {base_url: \"%[3]s/v1\", name: m, key: %[1]s}}}\n"+
+		"  lost: {agent: {model: {base_url: \"%[3]s/v1\", name: m, ca_file: absent.pem}}}\n",
+		fakeKey, strings.Replace(proxy.URL, "//", "//ann:not-a-real-password-000@", 1), secure.URL))
+	pemOf := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
+	if err := os.WriteFile(filepath.Join(filepath.Dir(config), "ca.pem"), pemOf, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := open(t, tenon.Options{Config: config})
+	for server, want := range map[string]string{"proxied": "It is done.", "ours": "It is done.", "strange": "certificate", "there": "its card", "lost": "absent.pem"} {
+		if res := subtask(t, g, server, tool.Call{}); !strings.Contains(res.Text(), want) || strings.Contains(res.Text(), "not-a-real-password") {
+			t.Errorf("%s: %s: %s", server, res.Kind, res.Text())
+		}
+	}
+	for _, host := range []string{"10.255.255.1", "10.255.255.2"} {
+		if _, ok := by.Load(host + " Basic YW5uOm5vdC1hLXJlYWwtcGFzc3dvcmQtMDAw"); !ok {
+			t.Errorf("the proxy was not asked for %s", host)
+		}
+	}
+}
+
 // TestAnAgentDoesNotWaitForItself: its calls do not run side by side within a session, so
 // that one which comes back to it would wait until the time is over.
 func TestAnAgentDoesNotWaitForItself(t *testing.T) {
@@ -337,6 +388,7 @@ func TestAnAgentDoesNotWaitForItself(t *testing.T) {
 
 // TestExampleOfAgents runs the three of the example with a model of ours.
 func TestExampleOfAgents(t *testing.T) {
+	t.Parallel()
 	m := &scripted{says: []string{done}}
 	g := open(t, tenon.Options{
 		Config: filepath.Join(testenv.Root(t), "examples", "agents", "tenon.yaml"),

@@ -126,6 +126,7 @@ func TestApprovals(t *testing.T) {
 }
 
 func TestApprovalExpires(t *testing.T) {
+	t.Parallel()
 	g, removed := asking(t, ", approvals: {timeout: 1s}")
 	if res := g.Call(t.Context(), removal("/a")); res.Kind != tool.Denied || !strings.Contains(res.Text(), "status timeout") || removed.Load() != 0 {
 		t.Errorf("%s: %s", res.Kind, res.Text())
@@ -160,6 +161,7 @@ func TestRepeatedCallIsAskedForOnce(t *testing.T) {
 // Also once its approval is over, a call that was carried out is answered and not asked
 // for again.
 func TestAnsweredCallIsNotAskedFor(t *testing.T) {
+	t.Parallel()
 	g, removed := asking(t, ", approvals: {timeout: 1s}")
 	c := removal("/a")
 	c.IdempotencyKey, c.Person = "k", &said{v: tool.Verdict{Approved: true}}
@@ -187,6 +189,7 @@ func (p *said) Ask(context.Context, tool.Approval) (tool.Verdict, error) {
 }
 
 func TestWhoseOwnPersonIsAsked(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		elicitation string
 		grant       *tool.Grant
@@ -330,6 +333,7 @@ func TestWebhookIsTold(t *testing.T) {
 
 // Two gateways of one user have one record: what one asks can be decided at the other.
 func TestApprovalAtAnotherGateway(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	config := write(t, "version: 1\npolicy: {mode: ask_destructive, block_high_risk: false}\n")
 	gateway := func() *tenon.Gateway {

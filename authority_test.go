@@ -13,6 +13,7 @@ import (
 // TestHiddenIsHiddenEverywhere: what the mode forbids is on no list, and no way
 // leads to it; named exactly it is denied with the reason, and nothing of it leaks.
 func TestHiddenIsHiddenEverywhere(t *testing.T) {
+	t.Parallel()
 	path := write(t, "version: 1\nservers:\n"+entry(t, "s", upstreamtest.Script{}, "")+entry(t, "t", upstreamtest.Script{}, "")+`
 policy: {mode: read_only}
 tools:
@@ -130,6 +131,7 @@ policy:
 // TestTaint: a session that has read both is kept from sending, by its own reads
 // and by handles of others.
 func TestTaint(t *testing.T) {
+	t.Parallel()
 	const tools = `
 tools:
   "s/echo": {read_only: true, labels: [private], max_result_chars: 100}
@@ -180,6 +182,7 @@ tools:
 // TestDecidedAnewAfterApproval: what became forbidden while a call waited for a person
 // stays forbidden, whatever they say.
 func TestDecidedAnewAfterApproval(t *testing.T) {
+	t.Parallel()
 	const before = "policy: {mode: ask_destructive, block_high_risk: false}\n"
 	for name, c := range map[string]struct {
 		after string

@@ -102,6 +102,7 @@ func TestBatchRunsNeighboursSideBySide(t *testing.T) {
 // TestBatchRunsTheRestAlone: tools that nobody declared, and those that are
 // declared not to be safe, never run beside their neighbours.
 func TestBatchRunsTheRestAlone(t *testing.T) {
+	t.Parallel()
 	for name, meta := range map[string]*tool.Meta{"undeclared": nil, "declared": notSafe} {
 		t.Run(name, func(t *testing.T) {
 			var o tenon.Options
@@ -118,6 +119,7 @@ func TestBatchRunsTheRestAlone(t *testing.T) {
 // TestDeclaredToolNeverOverlapsInASession: whoever calls, however; and one that
 // nobody declared is free to, outside of batches.
 func TestDeclaredToolNeverOverlapsInASession(t *testing.T) {
+	t.Parallel()
 	var o tenon.Options
 	n := alone(&o, "sole", notSafe)
 	g := open(t, o)
@@ -207,6 +209,7 @@ func TestBatchEndsWithItsCaller(t *testing.T) {
 // TestCrowdIsShed: of 2,000 calls at once all but those that run and wait are
 // answered at once, and none is lost.
 func TestCrowdIsShed(t *testing.T) {
+	t.Parallel()
 	const crowd, held = 2000, 4 + 10
 	g := open(t, tenon.Options{Config: write(t, "version: 1\nservers:\n"+
 		entry(t, "s", upstreamtest.Script{}, ", max_concurrent: 4, max_queue: 10"))})

@@ -12,6 +12,7 @@ import (
 // TestCrowdAtAColdServer: calls that come while their server starts wait for its
 // tools; none is told that they do not exist.
 func TestCrowdAtAColdServer(t *testing.T) {
+	t.Parallel()
 	for range 3 {
 		g := open(t, tenon.Options{Config: write(t, "version: 1\nservers:\n"+entry(t, "s", upstreamtest.Script{Tools: 2000}, ""))})
 		var wg sync.WaitGroup

@@ -55,6 +55,7 @@ func offered(t *testing.T, g *tenon.Gateway) map[string][]string {
 // TestPinnedTool: a tool that appears after the others were accepted is shown to
 // nobody and called by nobody, until it is accepted too.
 func TestPinnedTool(t *testing.T) {
+	t.Parallel()
 	config := write(t, "version: 1\nservers:\n"+entry(t, "s", upstreamtest.Script{}, "")+"policy: {definitions: pin}\n")
 	accept(t, config)
 	g := open(t, tenon.Options{Config: config, Start: true})
@@ -112,6 +113,7 @@ func TestPinnedTool(t *testing.T) {
 // TestPinnedMemory: a list that is remembered from the run before is held back like
 // any other one.
 func TestPinnedMemory(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	flag := filepath.Join(dir, "hang")
 	config := write(t, "version: 1\nservers:\n"+hanging(t, "s", flag, upstreamtest.Script{Tools: 2}, ", start_timeout: 60s")+"policy: {definitions: pin}\n")
@@ -151,6 +153,7 @@ func TestPinnedMemory(t *testing.T) {
 // TestLockOfRealServers: what real servers say is the same each time, and a tool that
 // is not as it was accepted is found.
 func TestLockOfRealServers(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	text := fmt.Sprintf("version: 1\nservers:\n  everything: {command: %q, args: [stdio]}\n  files: {command: %q, args: [%q]}\n  memory: {command: %q, env: {MEMORY_FILE_PATH: %q}}\n",
 		testenv.NPM(t, "mcp-server-everything"), testenv.NPM(t, "mcp-server-filesystem"), dir,

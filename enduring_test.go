@@ -45,6 +45,7 @@ func noteTexts(res *tool.Result) string {
 // TestReadIsRepeated: a tool that only reads is called again when its server dies
 // of it, and a new server answers.
 func TestReadIsRepeated(t *testing.T) {
+	t.Parallel()
 	path, file := crasher(t, "tools: {s/crash: {read_only: true}}\n")
 	g := open(t, tenon.Options{Config: path})
 	res := g.Call(t.Context(), crash(file, 2))
@@ -103,6 +104,7 @@ func TestKeyOutlivesReload(t *testing.T) {
 
 // TestFallbacksOfTheConfiguration: a tool that dies is replaced by another one.
 func TestFallbacksOfTheConfiguration(t *testing.T) {
+	t.Parallel()
 	path, file := crasher(t, `tools: {s/crash: {read_only: true}}
 gateway: {retry: {attempts: 1}}
 fallbacks:
@@ -124,6 +126,7 @@ fallbacks:
 // TestEnduringOverHTTP: what was done to a call is seen over REST and MCP alike, and
 // a key given to one of them counts for the other.
 func TestEnduringOverHTTP(t *testing.T) {
+	t.Parallel()
 	path, file := crasher(t, `tools: {s/crash: {read_only: true}}
 gateway: {retry: {attempts: 1}}
 fallbacks:

@@ -97,6 +97,7 @@ func ExampleGateway_Tools() {
 
 // TestExampleServers: the examples of a server of one's own join the pool.
 func TestExampleServers(t *testing.T) {
+	t.Parallel()
 	root := testenv.Root(t)
 	tsx := testenv.NPM(t, "tsx")
 	// Node.js looks for packages beside the file.

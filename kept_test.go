@@ -48,6 +48,7 @@ servers:
 
 // TestLostSessionIsTold: in a note, once.
 func TestLostSessionIsTold(t *testing.T) {
+	t.Parallel()
 	g := open(t, tenon.Options{Config: write(t, "version: 1\nservers:\n"+entry(t, "own", upstreamtest.Script{}, ", isolation: session"))})
 	call := func(name string) *tool.Result {
 		return g.Call(context.WithoutCancel(t.Context()), tool.Call{Server: "own", Tool: name, Session: "mine"})

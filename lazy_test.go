@@ -42,6 +42,7 @@ func offeredNames(o tenon.Offer) string {
 // TestExecuteIsTheTool: whatever holds for a call of a tool holds for one that is made
 // with mcp_execute_tool, and the record has the tool.
 func TestExecuteIsTheTool(t *testing.T) {
+	t.Parallel()
 	g := open(t, tenon.Options{Config: write(t, "version: 1\nservers:\n"+entry(t, "s", upstreamtest.Script{}, "")+`
 policy:
   mode: read_only
@@ -234,6 +235,7 @@ tools:
 
 // TestLazyForms: who looks, what is asked for and what is pinned decide what is listed.
 func TestLazyForms(t *testing.T) {
+	t.Parallel()
 	const meta = "mcp_search_tools mcp_execute_tool tenon_read_result"
 	servers := "servers:\n" + entry(t, "s", upstreamtest.Script{}, "") + entry(t, "big", upstreamtest.Script{Tools: 1500}, "")
 	many := "tools: {\"s/echo\": {read_only: true}}\n"
@@ -297,6 +299,7 @@ func sortWords(s string) string {
 // TestSteadyForm: a session keeps the form of its first list where the length decides,
 // and follows the configuration where that does.
 func TestSteadyForm(t *testing.T) {
+	t.Parallel()
 	path := write(t, "version: 1\nlazy: {mode: auto, threshold: 200}\nservers:\n"+entry(t, "s", upstreamtest.Script{}, "")+entry(t, "big", upstreamtest.Script{Tools: 1500}, ""))
 	g := open(t, tenon.Options{Config: path})
 	offer := func(mode tool.Mode) tenon.Offer {

@@ -126,6 +126,7 @@ func TestLoginNeeded(t *testing.T) {
 // TestLoginPerCaller: a caller's calls go with that caller's login, on connections of
 // their own, and never with another one's.
 func TestLoginPerCaller(t *testing.T) {
+	t.Parallel()
 	d := logintest.New(logintest.Script{})
 	defer d.Close()
 	o := loginOptions(t, d, ", auth: {per: caller}")

@@ -61,6 +61,7 @@ func misspelledPool(t *testing.T, more string) string {
 // TestMisspelledTools: wherever the configuration names tools, a name that no server
 // has is told with its place, once the tools are known.
 func TestMisspelledTools(t *testing.T) {
+	t.Parallel()
 	for _, strict := range []bool{false, true} {
 		more := ""
 		if strict {

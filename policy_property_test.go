@@ -114,6 +114,7 @@ func drawPolicy(t *rapid.T, dir string) string {
 // the list is on no other list and runs on no path, and one that is refused for
 // its arguments does not run with them.
 func TestRefusedIsRefusedEverywhere(t *testing.T) {
+	t.Parallel()
 	base, checks := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {
 		checks++

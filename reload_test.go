@@ -106,6 +106,7 @@ func TestReload(t *testing.T) {
 
 // TestReloadIsAllOrNothing: what is wrong leaves everything as it was.
 func TestReloadIsAllOrNothing(t *testing.T) {
+	t.Parallel()
 	good := entry(t, "s", upstreamtest.Script{}, "")
 	other := entry(t, "other", upstreamtest.Script{}, "")
 	g, rewrite := reloadable(t, "version: 1\nservers:\n"+good)
@@ -189,6 +190,7 @@ func TestCallsEndWhereTheyBegan(t *testing.T) {
 
 // TestCloseDuringReload: who closes the gateway does not wait for a server that hangs.
 func TestCloseDuringReload(t *testing.T) {
+	t.Parallel()
 	good := entry(t, "s", upstreamtest.Script{}, "")
 	g, rewrite := reloadable(t, "version: 1\nservers:\n"+good)
 	count := filepath.Join(t.TempDir(), "count")
@@ -220,6 +222,7 @@ func TestCloseDuringReload(t *testing.T) {
 
 // TestReloadUnderLoad: no call fails for a reload.
 func TestReloadUnderLoad(t *testing.T) {
+	t.Parallel()
 	var configs []string
 	for i := range 2 {
 		configs = append(configs, "version: 1\nservers:\n"+entry(t, "s", upstreamtest.Script{Tools: i}, "")+entry(t, "t", upstreamtest.Script{}, ""))

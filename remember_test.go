@@ -37,6 +37,7 @@ func names(tools []tool.Tool) []string {
 // TestToolsAreRemembered: what a server offered in the run before is listed at
 // once, whatever its process does, and it is said that it is remembered.
 func TestToolsAreRemembered(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	flag := filepath.Join(dir, "hang")
 	config := write(t, "version: 1\nservers:\n"+hanging(t, "s", flag, upstreamtest.Script{Tools: 2}, ", start_timeout: 60s"))
@@ -143,6 +144,7 @@ func TestRememberedLazyServerIsNotStarted(t *testing.T) {
 
 // TestNothingIsRemembered where the configuration, the entry or the folder says so.
 func TestNothingIsRemembered(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	flag := filepath.Join(dir, "hang")
 	for _, c := range []struct{ name, gateway, more, cache string }{

@@ -15,6 +15,7 @@ import (
 // TestSamplingOfARealServer has the reference server ask the model of the pool, over its
 // transports.
 func TestSamplingOfARealServer(t *testing.T) {
+	t.Parallel()
 	everything := testenv.NPM(t, "mcp-server-everything")
 	d := doubles.OpenAI()
 	url := doubles.Start(t, d)

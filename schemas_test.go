@@ -82,6 +82,7 @@ policy: {block_high_risk: false}
 // TestArgumentsOfGoFunctions: a Go function's type is its schema, and the text of
 // the gateway comes before that of whoever carries it out.
 func TestArgumentsOfGoFunctions(t *testing.T) {
+	t.Parallel()
 	var o tenon.Options
 	tenon.AddTool(&o, tenon.Function{Name: "double"}, func(_ context.Context, in struct {
 		N int `json:"n"`

@@ -77,7 +77,7 @@ func entry(t testing.TB, name string, s upstreamtest.Script, more string) string
 func pool(t testing.TB) string {
 	return "version: 1\nservers:\n" +
 		entry(t, "first", upstreamtest.Script{Tools: 2}, "") +
-		entry(t, "hangs", upstreamtest.Script{Mute: []string{"server/discover", "initialize"}}, ", start_timeout: 3s") +
+		entry(t, "hangs", upstreamtest.Script{Mute: []string{"server/discover", "initialize"}}, ", start_timeout: 1s") +
 		entry(t, "dies", upstreamtest.Script{ExitAtOnce: true, Stderr: "no key"}, ", retries: 0") +
 		entry(t, "noisy", upstreamtest.Script{First: []string{"hello", "{}"}, Tools: 1}, "") +
 		"  broken: {command: 7, args: no list}\n" +
@@ -87,6 +87,7 @@ func pool(t testing.TB) string {
 }
 
 func TestPoolListsTheGoodBesideTheBad(t *testing.T) {
+	t.Parallel()
 	g := open(t, tenon.Options{Config: write(t, pool(t))})
 	l, err := g.Tools(t.Context(), tenon.ListOptions{})
 	if err != nil {
@@ -107,7 +108,7 @@ func TestPoolListsTheGoodBesideTheBad(t *testing.T) {
 		err   string
 	}{
 		"first":  {tool.StateReady, 13, ""}, // 13 + 2 less the two of the blacklist
-		"hangs":  {tool.StateFailed, 0, "not ready within 3s"},
+		"hangs":  {tool.StateFailed, 0, "not ready within 1s"},
 		"dies":   {tool.StateFailed, 0, "exit status 3"},
 		"noisy":  {tool.StateReady, 14, ""},
 		"broken": {tool.StateFailed, 0, "args wants a list"},
@@ -136,6 +137,7 @@ func TestPoolListsTheGoodBesideTheBad(t *testing.T) {
 }
 
 func TestCalls(t *testing.T) {
+	t.Parallel()
 	g := open(t, tenon.Options{Config: write(t, pool(t))})
 	for _, c := range []struct {
 		name   string
@@ -200,6 +202,7 @@ func TestCallStartsOnlyItsServer(t *testing.T) {
 }
 
 func TestCallerGivesUp(t *testing.T) {
+	t.Parallel()
 	g := open(t, tenon.Options{Config: write(t, pool(t))})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -212,6 +215,7 @@ func TestCallerGivesUp(t *testing.T) {
 }
 
 func TestResultsAreCut(t *testing.T) {
+	t.Parallel()
 	g := open(t, tenon.Options{Config: write(t, "version: 1\nservers:\n"+
 		entry(t, "s", upstreamtest.Script{}, "")+"tools:\n  s/big: {max_result_chars: 1000}\n")})
 	res := g.Call(t.Context(), tool.Call{Server: "s", Tool: "big", Arguments: []byte(`{"size":100000}`)})
@@ -224,6 +228,7 @@ func TestResultsAreCut(t *testing.T) {
 }
 
 func TestFailSilently(t *testing.T) {
+	t.Parallel()
 	cfg := "version: 1\nfail_silently: false\nservers:\n" +
 		entry(t, "good", upstreamtest.Script{}, ", required: true") +
 		entry(t, "bad", upstreamtest.Script{ExitAtOnce: true}, ", required: true, retries: 0") +
@@ -253,6 +258,7 @@ func TestWatch(t *testing.T) {
 
 // TestReferenceServers holds the reference servers by every transport.
 func TestReferenceServers(t *testing.T) {
+	t.Parallel()
 	everything := testenv.NPM(t, "mcp-server-everything")
 	memory, files := testenv.NPM(t, "mcp-server-memory"), testenv.NPM(t, "mcp-server-filesystem")
 	dir := t.TempDir()
@@ -299,7 +305,7 @@ servers:
 			}
 			var steps int
 			res = g.Call(t.Context(), tool.Call{
-				Server: server, Tool: "trigger-long-running-operation", Arguments: []byte(`{"duration":1,"steps":4}`),
+				Server: server, Tool: "trigger-long-running-operation", Arguments: []byte(`{"duration":0.4,"steps":4}`),
 				Progress: func(json.RawMessage) { steps++ },
 			})
 			if res.Kind != "" || steps != 4 {
@@ -391,6 +397,7 @@ func TestBundledListStaysTheSame(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	g := open(t, tenon.Options{Config: write(t, pool(t))})
 	r := g.Check(t.Context(), false)
 	if r.OK() || len(r.Broken) != 1 || len(r.Servers) != 7 {
@@ -412,6 +419,7 @@ func TestCheck(t *testing.T) {
 // TestSecretsStayHidden: what a server says as it dies, or on its standard error,
 // often has its key in it.
 func TestSecretsStayHidden(t *testing.T) {
+	t.Parallel()
 	const secret = "s3cr3t-VALUE-zz9"
 	script := func(s upstreamtest.Script) string {
 		key, value := s.Env()

@@ -143,6 +143,7 @@ func TestOneAgentHasALimitOfItsOwn(t *testing.T) {
 
 // TestBudgetsOfModels refuses calls before they run once tokens or money are used up.
 func TestBudgetsOfModels(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ limit, want string }{
 		{"{per: caller, tokens: 1500}", "1500 tokens of models for this caller is used up"},
 		{"{per: caller, cost: 0.9, every: 24h}", "0.9 for models in 24h for this caller is used up. Wait"},
