@@ -219,12 +219,26 @@ func chart(d *document, href string, emit func(block)) {
 		return
 	}
 	defer r.Close()
+	title := "Chart"
+	plotted := false
 	for s := xmlscan.New(r); s.Next(); {
-		if !s.Starts("table") {
-			continue
-		}
-		if rows, err := d.rows(s); err == nil && len(rows) > 1 {
-			emit(block{text: "Chart"})
+		switch {
+		case s.Starts("plot-area"): // what is titled in it is an axis
+			plotted = true
+		case s.Starts("title") && !plotted:
+			if text := draft.Line(s.Inner(1000)); text != "" {
+				title = "Chart: " + text
+			}
+		case s.Starts("table"):
+			rows, err := d.rows(s)
+			if err != nil || len(rows) < 2 {
+				continue
+			}
+			if d.drawn != nil {
+				*d.drawn = append(*d.drawn, block{text: title}, block{rows: rows})
+				continue
+			}
+			emit(block{text: title})
 			emit(block{rows: rows})
 		}
 	}

@@ -108,6 +108,7 @@ type document struct {
 	notes    []string
 	slides   int
 	sheets   sheets
+	drawn    *[]block // what is drawn on the sheet that is read, nil where none is
 }
 
 // part reads the styles and the body of a part.
@@ -259,6 +260,10 @@ func (d *document) block(s *xmlscan.Scanner, emit func(block)) error {
 		var b strings.Builder
 		d.annotation(s, &b)
 		emit(block{text: b.String(), refers: true})
+	case "frame":
+		for _, b := range inFrame(d, s) {
+			emit(b)
+		}
 	case "image":
 		emit(block{text: picture(d, s.Any("href"), "")})
 	case "tracked-changes", "forms", "sequence-decls", "variable-decls", "annotation-end", "table-source", "settings", "date-time-decl":

@@ -52,6 +52,10 @@ func (d *document) eachRow(s *xmlscan.Scanner, f func(row []string, times int) e
 			for range min(n, maxColumns-len(row)) {
 				row = append(row, text)
 			}
+		case s.Starts("shapes") && d.drawn != nil:
+			if err := d.blocks(s, func(b block) { *d.drawn = append(*d.drawn, b) }); err != nil {
+				return err
+			}
 		case s.Starts("shapes"), s.Starts("forms"), s.Starts("named-expressions"):
 			s.Skip()
 		}
@@ -141,6 +145,8 @@ func (d *document) spreadsheet(s *xmlscan.Scanner) error {
 func (d *document) sheet(s *xmlscan.Scanner, name string) error {
 	d.out.Heading(2, name)
 	t := sheet.NewTable(d.out)
+	var drawn []block
+	d.drawn = &drawn
 	err := d.eachRow(s, func(row []string, times int) error {
 		if !slices.ContainsFunc(row, func(c string) bool { return c != "" }) {
 			return nil
@@ -153,13 +159,17 @@ func (d *document) sheet(s *xmlscan.Scanner, name string) error {
 		}
 		return d.out.Err()
 	})
+	d.drawn = nil
 	if err != nil {
 		return err
 	}
-	if !t.End() {
+	if !t.End() && len(drawn) == 0 {
 		d.out.Block("(empty)")
 	}
-	return nil
+	for _, b := range drawn {
+		d.write(b)
+	}
+	return d.out.Err()
 }
 
 // slide reads a slide.

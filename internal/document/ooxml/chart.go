@@ -2,6 +2,7 @@ package ooxml
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/document/draft"
 	"github.com/tenon-mcp/tenon/internal/document/xmlscan"
@@ -9,16 +10,17 @@ import (
 
 const maxPoints = 2000 // of one series
 
-// A series is a row of values of a chart.
-type series struct {
-	name       string
-	categories []string
-	values     []string
+// A Series is a row of values of a chart.
+type Series struct {
+	Name               string
+	Categories, Values []string
+	// Where the three come from, as ranges of cells.
+	NameFrom, CategoriesFrom, ValuesFrom string
 }
 
-// chart returns the title and the data of a chart.
-func chart(z *draft.Zip, name string) (string, [][]string) {
-	var all []series
+// Chart returns the title and the data of a chart.
+func Chart(z *draft.Zip, name string) (string, [][]string) {
+	var all []Series
 	title := ""
 	inTitle := false
 	var where, index string
@@ -31,7 +33,7 @@ func chart(z *draft.Zip, name string) (string, [][]string) {
 			inTitle = false
 		case s.Starts("ser"):
 			if len(all) < 100 {
-				all = append(all, series{})
+				all = append(all, Series{})
 			}
 			where = ""
 		case s.Starts("tx"), s.Starts("cat"), s.Starts("val"), s.Starts("xVal"), s.Starts("yVal"):
@@ -40,30 +42,48 @@ func chart(z *draft.Zip, name string) (string, [][]string) {
 			index = s.Attr("idx")
 		case s.Starts("t") && inTitle:
 			title += s.Inner(1000)
+		case s.Starts("f") && len(all) > 0:
+			all[len(all)-1].from(where, s.Inner(300))
 		case s.Starts("v") && len(all) > 0:
 			all[len(all)-1].put(where, index, s.Inner(1000))
 		}
 	})
-	if title = draft.Line(title); title != "" {
-		title = "Chart: " + title
-	} else {
-		title = "Chart"
-	}
-	return title, chartRows(all)
+	return ChartTitle(title), ChartRows(all)
 }
 
-func (s *series) put(where, index, value string) {
+// ChartTitle returns the line above the data of a chart.
+func ChartTitle(title string) string {
+	if title = draft.Line(title); title != "" {
+		return "Chart: " + title
+	}
+	return "Chart"
+}
+
+// from takes the range that a part of the series comes from.
+func (s *Series) from(where, cells string) {
+	cells = strings.ReplaceAll(cells, "$", "")
+	switch where {
+	case "tx":
+		s.NameFrom = cells
+	case "cat", "xVal":
+		s.CategoriesFrom = cells
+	case "val", "yVal":
+		s.ValuesFrom = cells
+	}
+}
+
+func (s *Series) put(where, index, value string) {
 	i, err := strconv.Atoi(index)
 	if err != nil || i < 0 || i >= maxPoints {
 		return
 	}
-	to := &s.values
+	to := &s.Values
 	switch where {
 	case "tx":
-		s.name = value
+		s.Name = value
 		return
 	case "cat", "xVal":
-		to = &s.categories
+		to = &s.Categories
 	case "val", "yVal":
 	default:
 		return
@@ -74,24 +94,24 @@ func (s *series) put(where, index, value string) {
 	(*to)[i] = value
 }
 
-// chartRows returns a table with a column for each series.
-func chartRows(all []series) [][]string {
+// ChartRows returns a table with a column for each series, or of the ranges of cells
+// that a chart has its data in, where its file does not hold them.
+func ChartRows(all []Series) [][]string {
 	if len(all) == 0 {
 		return [][]string{}
 	}
 	head := []string{"Category"}
 	height := 0
-	categories := all[0].categories
+	categories := all[0].Categories
 	for i, s := range all {
-		name := s.name
-		if name == "" {
-			name = "Series " + strconv.Itoa(i+1)
+		head = append(head, s.title(i))
+		height = max(height, len(s.Values))
+		if len(s.Categories) > len(categories) {
+			categories = s.Categories
 		}
-		head = append(head, name)
-		height = max(height, len(s.values))
-		if len(s.categories) > len(categories) {
-			categories = s.categories
-		}
+	}
+	if height == 0 {
+		return ranges(all)
 	}
 	rows := [][]string{head}
 	for i := range height {
@@ -101,12 +121,35 @@ func chartRows(all []series) [][]string {
 		}
 		for _, s := range all {
 			v := ""
-			if i < len(s.values) {
-				v = s.values[i]
+			if i < len(s.Values) {
+				v = s.Values[i]
 			}
 			row = append(row, v)
 		}
 		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (s *Series) title(i int) string {
+	switch {
+	case s.Name != "":
+		return s.Name
+	case s.NameFrom != "":
+		return s.NameFrom
+	}
+	return "Series " + strconv.Itoa(i+1)
+}
+
+func ranges(all []Series) [][]string {
+	rows := [][]string{{"Series", "Values in", "Categories in"}}
+	for i, s := range all {
+		if s.ValuesFrom != "" {
+			rows = append(rows, []string{s.title(i), s.ValuesFrom, s.CategoriesFrom})
+		}
+	}
+	if len(rows) == 1 {
+		return [][]string{}
 	}
 	return rows
 }

@@ -319,7 +319,7 @@ func (p *paragraph) drawing(s *xmlscan.Scanner) {
 			}
 		case "chart":
 			if r, ok := p.d.rels[s.Prefixed("id")]; ok {
-				title, rows := chart(p.d.zip, r.target)
+				title, rows := Chart(p.d.zip, r.target)
 				p.after = append(p.after, block{text: title}, block{rows: rows})
 			}
 		case "txbxContent":

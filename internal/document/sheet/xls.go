@@ -52,8 +52,8 @@ func XLS(_ context.Context, src draft.Source, out *draft.Out) error {
 	}
 	for _, i := range which {
 		s := b.sheets[i]
-		if s.kind != 0 {
-			out.Note("%q is a chart or a module and no sheet of cells", s.name)
+		if s.kind != 0 && s.kind != 2 {
+			out.Note("%q is a module and no sheet of cells", s.name)
 			continue
 		}
 		head := s.name
@@ -92,6 +92,9 @@ type biff struct {
 	formats   map[int]kind
 	styles    []int // the format of each style
 	since1904 bool
+	// What formulas call the sheets: a book, of which one is this, and a sheet of it.
+	books      []bool
+	references [][2]int
 }
 
 type xlsSheet struct {
@@ -157,6 +160,8 @@ func (b *biff) globals() error {
 				name := unicodeString(r.body[6:], 1)
 				b.sheets = append(b.sheets, xlsSheet{name, binary.LittleEndian.Uint32(r.body), r.body[5], r.body[4]&3 != 0})
 			}
+		case recSupBook, recExternSheet:
+			b.refer(r)
 		case recSST:
 			at = b.strings(r)
 		}
@@ -291,6 +296,7 @@ func (p *pieces) text() string {
 // sheet reads the cells of a sheet.
 func (b *biff) sheet(at int) error {
 	g := &xlsRows{b: b, table: NewTable(b.out), row: -1}
+	charts := xlsCharts{b: b}
 	var noted comments
 	depth := 0
 	for {
@@ -306,18 +312,21 @@ func (b *biff) sheet(at int) error {
 		at = r.next
 		switch r.id {
 		case recBOF:
+			charts.begin(r, depth)
 			depth++
 		case recEOF:
+			charts.open = false
 			if depth--; depth <= 0 {
 				g.end()
-				if !g.table.End() {
+				if !g.table.End() && len(charts.titles) == 0 {
 					b.out.Block("(empty)")
 				}
+				charts.write(b.out)
 				noted.write(b.out)
 				return nil
 			}
 		default:
-			if depth == 1 {
+			if charts.take(r); depth == 1 && !charts.alone {
 				noted.take(b, r)
 				g.cell(r)
 			}

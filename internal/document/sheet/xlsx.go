@@ -15,6 +15,7 @@ const (
 	maxStrings = 256 << 20 // bytes of the texts that cells share
 	maxText    = 1 << 20   // bytes of one cell
 	maxSheets  = 10_000
+	maxCharts  = 500 // of one sheet
 )
 
 // A workbook is an XLSX on its way.
@@ -218,13 +219,52 @@ func (w *workbook) sheet(sh sheet) error {
 		}
 		return err
 	}
-	if !c.table.End() {
-		w.out.Block("(empty)")
-	}
+	some := c.table.End()
 	if len(c.merged) > 0 {
 		w.out.Block("Merged cells: " + strings.Join(c.merged, ", "))
 	}
+	charts, err := w.charts(sh.part)
+	if err != nil {
+		return err
+	}
+	if !some && !charts {
+		w.out.Block("(empty)")
+	}
 	return w.comments(sh.part)
+}
+
+// charts writes the data of the charts that are drawn on a sheet. It reports whether
+// there were any.
+func (w *workbook) charts(part string) (some bool, err error) {
+	_, kinds, err := w.rels(part)
+	drawing := kinds["drawing"]
+	if err != nil || drawing == "" {
+		return false, err
+	}
+	targets, _, err := w.rels(drawing)
+	if err != nil {
+		return false, err
+	}
+	var names []string
+	if err := w.scan(drawing, func(s *xmlscan.Scanner) {
+		if to := targets[s.Prefixed("id")]; s.Starts("chart") && to != "" && len(names) < maxCharts {
+			names = append(names, to)
+		}
+	}); err != nil {
+		return false, err
+	}
+	for _, name := range names {
+		title, rows := ooxml.Chart(w.zip, name)
+		writeChart(w.out, title, rows)
+	}
+	return len(names) > 0, w.out.Err()
+}
+
+func writeChart(out *draft.Out, title string, rows [][]string) {
+	out.Block(title)
+	if len(rows) > 0 {
+		out.Rows(rows)
+	}
 }
 
 // cells follows the cells of a sheet.
