@@ -22,9 +22,9 @@ import (
 // URL and nothing else.
 func elsewhere(k maker, d *delegate) (*a2a.Agent, error) {
 	limit := k.cfg.Gateway.MaxCallTimeout
-	out, err := egress.New(egress.Options{Server: "agent", Times: egress.Times{Header: limit, Total: limit}})
+	out, err := egress.New(egress.Options{Server: "agent", Proxy: d.set.Proxy.Reveal(), CAFile: d.set.CAFile, Times: egress.Times{Header: limit, Total: limit}})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("agent: %w", err)
 	}
 	service, err := out.Service(d.set.A2A)
 	if err != nil {

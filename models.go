@@ -12,7 +12,7 @@ import (
 // base URL and nothing else. A model may think for long before it says a word.
 func modelOf(cfg *config.Config, use string, c *config.Model) (*model.Client, error) {
 	limit := cfg.Gateway.MaxCallTimeout
-	out, err := egress.New(egress.Options{Server: use, Times: egress.Times{Header: limit, Total: limit}})
+	out, err := egress.New(egress.Options{Server: use, Proxy: c.Proxy.Reveal(), CAFile: c.CAFile, Times: egress.Times{Header: limit, Total: limit}})
 	if err != nil {
 		return nil, err
 	}

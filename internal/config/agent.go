@@ -23,6 +23,7 @@ type Agent struct {
 
 	A2A     string // URL of an agent that speaks A2A; or
 	Headers map[string]tool.Secret
+	Way     // to it
 
 	Model Model
 	AgentLimits
@@ -51,7 +52,7 @@ func readAgent(e *entry, o *object) {
 	in.text("description", &a.Description)
 	in.integer("max_result_chars", 100, 1_000_000, &a.MaxResult)
 	in.integer("max_depth", 1, 8, &a.MaxDepth)
-	readDelegate(in, a)
+	readDelegate(in, a, e.dir)
 	in.text("instructions", &a.Instructions)
 	in.text("skill", &a.Skill)
 	var mode string
@@ -72,7 +73,7 @@ func readAgent(e *entry, o *object) {
 }
 
 // readDelegate reads who does the work.
-func readDelegate(in *object, a *Agent) {
+func readDelegate(in *object, a *Agent, dir string) {
 	var to string
 	in.text("tool", &to)
 	in.text("argument", &a.Argument)
@@ -84,18 +85,19 @@ func readDelegate(in *object, a *Agent) {
 	}
 	in.text("a2a", &a.A2A)
 	in.secrets("headers", wrongHeader, &a.Headers)
+	in.readWay(&a.Way, dir)
 	if u, err := url.Parse(a.A2A); a.A2A != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil) {
 		in.fail(in.at("a2a"), "a2a wants http://host… or https://host…, without user and password", "its card is at /.well-known/agent-card.json below it")
 	}
 	if n := in.key("model"); n != nil {
-		a.Model.read(n, in)
+		a.Model.read(n, in, dir)
 	}
 }
 
 // checkAgent looks at what goes together.
 func checkAgent(in *object) {
 	loop := []string{"instructions", "skill", "mode", "max_iters", "max_calls", "max_tokens", "tools"}
-	keys := map[string][]string{"model": loop, "tool": {"argument"}, "a2a": {"headers"}} // of one kind alone
+	keys := map[string][]string{"model": loop, "tool": {"argument"}, "a2a": {"headers", "proxy", "ca_file"}} // of one kind alone
 	kind := ""
 	for _, k := range []string{"model", "tool", "a2a"} {
 		if in.has(k) {
@@ -153,6 +155,7 @@ func (a *Agent) shown() map[string]any {
 		if len(a.Headers) > 0 {
 			m["headers"] = a.Headers
 		}
+		a.Way.show(m)
 		return m
 	}
 	m["tools"], m["max_iters"], m["max_calls"], m["max_tokens"] = a.Tools, a.MaxIters, a.MaxCalls, a.AgentLimits.MaxTokens

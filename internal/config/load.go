@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -254,6 +255,23 @@ func (l *loader) checkPatterns() {
 	}
 }
 
+// keepModel keeps the secrets of a model, and keepWay those of the way to an endpoint.
+func (l *loader) keepModel(m *Model) {
+	if key := m.Key.Reveal(); key != "" {
+		l.hide("key", key)
+	}
+	l.keepWay(&m.Way)
+}
+
+func (l *loader) keepWay(w *Way) {
+	if u, err := url.Parse(w.Proxy.Reveal()); err == nil && u.User != nil {
+		l.hide("proxy", w.Proxy.Reveal())
+		if password, ok := u.User.Password(); ok {
+			l.hide("proxy", password)
+		}
+	}
+}
+
 // keepSecrets keeps what an entry's child or server is given.
 func (l *loader) keepSecrets(s Server) {
 	if a := s.Care.Login; a != nil {
@@ -263,8 +281,9 @@ func (l *loader) keepSecrets(s Server) {
 			}
 		}
 	}
-	if a := s.Care.Agent; a != nil && a.Model.Key.Reveal() != "" {
-		l.hide("key", a.Model.Key.Reveal())
+	if a := s.Care.Agent; a != nil {
+		l.keepModel(&a.Model)
+		l.keepWay(&a.Way)
 	}
 	headers := []map[string]tool.Secret{s.Env, s.Headers}
 	if a := s.Care.Agent; a != nil {

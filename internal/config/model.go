@@ -13,12 +13,41 @@ type Model struct {
 	BaseURL   string
 	Name      string
 	Key       tool.Secret
-	MaxTokens int        // of one answer; 0 is the endpoint's own bound
-	Price     [2]float64 // of a million tokens of the question, and of the answer; 0 is not known
+	MaxTokens int // of one answer; 0 is the endpoint's own bound
+	Way
+	Price [2]float64 // of a million tokens of the question, and of the answer; 0 is not known
+}
+
+// A Way is how an endpoint is reached.
+type Way struct {
+	Proxy  tool.Secret // a URL, which may hold a password, or "none"; empty is that of the environment
+	CAFile string      // certificates to trust besides the system's
+}
+
+// readWay reads the keys of a way; relative paths start at dir.
+func (in *object) readWay(w *Way, dir string) {
+	if at := in.seen["proxy"]; at != nil {
+		at.Hide()
+	}
+	var proxy string
+	in.text("proxy", &proxy)
+	w.Proxy = tool.NewSecret(proxy)
+	if in.text("ca_file", &w.CAFile); w.CAFile != "" {
+		w.CAFile = under(dir, w.CAFile)
+	}
+}
+
+func (w *Way) show(m map[string]any) {
+	if w.Proxy.Reveal() != "" {
+		m["proxy"] = w.Proxy
+	}
+	if w.CAFile != "" {
+		m["ca_file"] = w.CAFile
+	}
 }
 
 // read reads the map that says of a model.
-func (c *Model) read(n *source.Node, in *object) {
+func (c *Model) read(n *source.Node, in *object, dir string) {
 	m := newObject(n, in.ex, in.to)
 	kinds := []string{"openai", "anthropic", "gemini"}
 	c.Kind = kinds[0]
@@ -34,6 +63,7 @@ func (c *Model) read(n *source.Node, in *object) {
 	m.integer("max_tokens", 0, 10_000_000, &c.MaxTokens)
 	m.number("price_in", 0, 1_000_000, &c.Price[0])
 	m.number("price_out", 0, 1_000_000, &c.Price[1])
+	m.readWay(&c.Way, dir)
 	m.refuse()
 	u, err := url.Parse(c.BaseURL)
 	switch {
@@ -52,6 +82,7 @@ func (c *Model) shown() map[string]any {
 	if c.MaxTokens > 0 {
 		m["max_tokens"] = c.MaxTokens
 	}
+	c.Way.show(m)
 	if c.Price != [2]float64{} {
 		m["price_in"], m["price_out"] = c.Price[0], c.Price[1]
 	}

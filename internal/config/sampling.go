@@ -28,7 +28,7 @@ func (s sections) sampling(o *object) {
 	s.cfg.Sampling = p
 	in := newObject(n, o.ex, o.to)
 	if at := in.key("model"); at != nil {
-		p.Model.read(at, in)
+		p.Model.read(at, in, s.cfg.Dir)
 	}
 	if p.Model.MaxTokens == 0 {
 		p.Model.MaxTokens = 1000
@@ -57,9 +57,7 @@ func (l *loader) markSampled() {
 	if l.cfg.Sampling == nil {
 		return
 	}
-	if key := l.cfg.Sampling.Model.Key.Reveal(); key != "" {
-		l.hide("key", key)
-	}
+	l.keepModel(&l.cfg.Sampling.Model)
 	for i, name := range l.cfg.Sampling.Servers {
 		at := slices.IndexFunc(l.entries, func(e *entry) bool { return e.server.Name == name && !e.double })
 		if at < 0 {

@@ -61,6 +61,9 @@ func (c *Client) anthropic(ctx context.Context, r Request) (Answer, error) {
 	if r.Temperature != nil && r.Thinking == 0 { // it takes none while it thinks
 		q["temperature"] = *r.Temperature
 	}
+	if stops := stopsFor(r.Stops, 16); len(stops) > 0 {
+		q["stop_sequences"] = stops
+	}
 	if r.Thinking > 0 {
 		q["thinking"] = map[string]any{"type": "enabled", "budget_tokens": max(r.Thinking, minThought)}
 	}
@@ -214,6 +217,7 @@ func claudeError(c *Client, s saying) error {
 
 func claudeEnd(c *Client, a *Answer, stop string) error {
 	a.Cut = stop == "max_tokens" || stop == "model_context_window_exceeded"
+	a.Stopped = stop == "stop_sequence"
 	if stop == "refusal" {
 		return c.fault("declines to answer this question. Ask in other words")
 	}

@@ -207,6 +207,9 @@ func geminiRequest(r Request) map[string]any {
 	if r.TopP != nil {
 		config["topP"] = *r.TopP
 	}
+	if stops := stopsFor(r.Stops, 5); len(stops) > 0 {
+		config["stopSequences"] = stops
+	}
 	if r.Thinking > 0 {
 		config["thinkingConfig"] = map[string]any{"thinkingBudget": r.Thinking}
 	}

@@ -68,7 +68,10 @@ type Request struct {
 	MaxTokens   int    // of the answer, with the thinking; 0: the endpoint's own bound
 	Temperature *float64
 	TopP        *float64
-	Thinking    int // tokens that Anthropic and Gemini may think; 0: as they do by themselves
+	// Stops are texts at which the answer ends, without them. Endpoints get those that
+	// they take; wherever the model goes on all the same, the rest is left out.
+	Stops    []string
+	Thinking int // tokens that Anthropic and Gemini may think; 0: as they do by themselves
 	// Stream takes the answer as it is made, which keeps connections alive while a model
 	// thinks. OnText, where not nil, is told how many characters there are so far.
 	Stream bool
@@ -95,6 +98,7 @@ type Answer struct {
 	Calls     []Call // of tools
 	Reasoning string // what it thought, where the endpoint tells
 	Cut       bool   // it would have said more
+	Stopped   bool   // at one of Request.Stops, as far as that shows
 	Usage     Usage
 }
 
@@ -121,9 +125,10 @@ func (c *Client) Ask(ctx context.Context, r Request) (Answer, error) {
 		if err != nil {
 			return a, err
 		}
+		a.stop(r.Stops)
 		a.Text = strings.TrimSpace(a.Text)
 		switch {
-		case a.Text != "", len(a.Calls) > 0:
+		case a.Text != "", len(a.Calls) > 0, a.Stopped:
 			return a, nil
 		case a.Cut:
 			return a, c.fault("used all tokens that an answer may have without saying anything. Ask for less, or raise the bound")
@@ -133,6 +138,26 @@ func (c *Client) Ask(ctx context.Context, r Request) (Answer, error) {
 			return a, c.fault("gave an answer without text, each of %d times. Ask in other words, or later", maxBlank+1)
 		}
 	}
+}
+
+// stop ends the text at the first of stops.
+func (a *Answer) stop(stops []string) {
+	for _, s := range stops {
+		if at := strings.Index(a.Text, s); s != "" && at >= 0 {
+			a.Text, a.Stopped, a.Cut = a.Text[:at], true, false
+		}
+	}
+}
+
+// stopsFor returns the stops that an endpoint takes: so many, and none of blanks alone.
+func stopsFor(stops []string, most int) []string {
+	var out []string
+	for _, s := range stops {
+		if strings.TrimSpace(s) != "" && len(out) < most {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // Provider returns how people call the endpoint.

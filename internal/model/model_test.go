@@ -3,6 +3,9 @@ package model_test
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +58,43 @@ func ask(r model.Request, parts ...model.Part) model.Request {
 		r.MaxTokens = 4096
 	}
 	return r
+}
+
+// TestStops: endpoints are told where to stop, and what is said beyond is left out.
+func TestStops(t *testing.T) {
+	for _, v := range vendors {
+		d := v.double()
+		a, err := client(t, v.kind, d, v.model).Ask(t.Context(), ask(model.Request{Stops: []string{" ", "END", "Q1", "Q2", "Q3", "Q4", "Q5"}}, model.Text("Well. END more")))
+		field := map[model.Kind]string{model.OpenAI: `"stop":["END","Q1","Q2","Q3"]`, model.Anthropic: `"stop_sequences":["END",`, model.Gemini: `"stopSequences":["END","Q1","Q2","Q3","Q4"]`}[v.kind]
+		if body := string(d.Calls()[0].Body); err != nil || a.Text != "Well." || !a.Stopped || !strings.Contains(body, field) {
+			t.Errorf("%v, %+v, asked %s", err, a, body)
+		}
+	}
+	asked := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked++
+		if strings.Contains(string(body), `"stop"`) {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"error": {"message": "Unsupported parameter: 'stop' is not supported with this model.", "param": "stop"}}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"choices": [{"message": {"role": "assistant", "content": "one END two"}, "finish_reason": "stop"}]}`)
+	}))
+	defer srv.Close()
+	out, err := egress.New(egress.Options{Server: "test", Proxy: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	service, err := out.Service(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer service.Close()
+	c := &model.Client{HTTP: service, BaseURL: srv.URL, Name: "thinks"}
+	if a, err := c.Ask(t.Context(), ask(model.Request{Stops: []string{"END"}}, model.Text("x"))); err != nil || a.Text != "one" || asked != 2 {
+		t.Errorf("%v, %+v, asked %d times", err, a, asked)
+	}
 }
 
 func TestAsk(t *testing.T) {

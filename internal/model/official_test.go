@@ -135,7 +135,7 @@ func TestOfficialDescription(t *testing.T) {
 	c := client(t, model.OpenAI, d, "gpt-4o")
 	half := 0.5
 	for _, streams := range []bool{false, true} {
-		r := ask(model.Request{System: "Be brief.", Temperature: &half, TopP: &half, Stream: streams},
+		r := ask(model.Request{System: "Be brief.", Temperature: &half, TopP: &half, Stops: []string{"END", "\n"}, Stream: streams},
 			model.Text("What?"), model.File("image/png", []byte(png)), model.File("audio/wav", []byte("RIFFxxxxWAVE")))
 		if _, err := c.Ask(t.Context(), r); err != nil {
 			t.Fatal(err)

@@ -18,6 +18,7 @@ type chatRequest struct {
 	MaxNew      int            `json:"max_completion_tokens,omitempty"`
 	Temperature *float64       `json:"temperature,omitempty"`
 	TopP        *float64       `json:"top_p,omitempty"`
+	Stops       []string       `json:"stop,omitempty"`
 	Stream      bool           `json:"stream,omitempty"`
 	Options     *streamOptions `json:"stream_options,omitempty"`
 	Tools       []chatTool     `json:"tools,omitempty"`
@@ -120,7 +121,7 @@ func (c *Client) chat(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	q := chatRequest{Model: c.Name, Temperature: r.Temperature, TopP: r.TopP, Stream: r.Stream}
+	q := chatRequest{Model: c.Name, Temperature: r.Temperature, TopP: r.TopP, Stream: r.Stream, Stops: stopsFor(r.Stops, 4)}
 	q.talk(r)
 	if r.Stream {
 		q.Options = &streamOptions{Usage: true}
@@ -134,13 +135,20 @@ func (c *Client) chat(ctx context.Context, r Request) (Answer, error) {
 	} else {
 		q.MaxNew = r.MaxTokens
 	}
-	a, err := c.chatOnce(ctx, to, q, r)
-	// Models that think take the newer field alone, and say so.
-	if e, ok := errors.AsType[*Error](err); ok && q.MaxTokens > 0 && c.MaxTokensField == "" && e.Status == http.StatusBadRequest && strings.Contains(e.text, "max_completion_tokens") {
-		q.MaxTokens, q.MaxNew = 0, q.MaxTokens
-		return c.chatOnce(ctx, to, q, r)
+	for {
+		a, err := c.chatOnce(ctx, to, q, r)
+		e, ok := errors.AsType[*Error](err)
+		switch { // models that think take neither, and say so
+		case !ok || e.Status != http.StatusBadRequest:
+			return a, err
+		case len(q.Stops) > 0 && strings.Contains(e.text, "stop"):
+			q.Stops = nil
+		case q.MaxTokens > 0 && c.MaxTokensField == "" && strings.Contains(e.text, "max_completion_tokens"):
+			q.MaxTokens, q.MaxNew = 0, q.MaxTokens
+		default:
+			return a, err
+		}
 	}
-	return a, err
 }
 
 // talk fills in what was said, and which tools there are.

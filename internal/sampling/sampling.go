@@ -28,6 +28,7 @@ import (
 const (
 	maxParams   = 8 << 20 // bytes
 	maxMessages = 100
+	maxStops    = 16
 )
 
 // Options say who answers, and how much.
@@ -68,8 +69,11 @@ func (s *Sampler) Answer(ctx context.Context, params []byte) (result []byte, use
 		return nil, a.Usage, jsonrpc.Errorf(jsonrpc.CodeInternal, "the model gave no answer: %v", err)
 	}
 	stop := "endTurn"
-	if a.Cut {
+	switch {
+	case a.Cut:
 		stop = "maxTokens"
+	case a.Stopped:
+		stop = "stopSequence"
 	}
 	result, err = json.Marshal(map[string]any{
 		"role": "assistant", "model": a.Usage.Model, "stopReason": stop,
@@ -87,6 +91,7 @@ type question struct {
 	System      string          `json:"systemPrompt"`
 	MaxTokens   int             `json:"maxTokens"`
 	Temperature *float64        `json:"temperature"`
+	Stops       []string        `json:"stopSequences"`
 	Tools       json.RawMessage `json:"tools"`
 }
 
@@ -114,7 +119,10 @@ func (s *Sampler) read(params []byte) (r model.Request, err error) {
 	case len(q.Tools) > 0 && string(q.Tools) != "null" && string(q.Tools) != "[]":
 		return r, wrong("tools in sampling are not supported, and were not declared")
 	}
-	r = model.Request{System: q.System, Temperature: q.Temperature, MaxTokens: s.o.MaxTokens}
+	if len(q.Stops) > maxStops {
+		return r, wrong("there are %d stop sequences; at most %d are taken", len(q.Stops), maxStops)
+	}
+	r = model.Request{System: q.System, Temperature: q.Temperature, Stops: q.Stops, MaxTokens: s.o.MaxTokens}
 	if q.MaxTokens > 0 {
 		r.MaxTokens = min(q.MaxTokens, s.o.MaxTokens)
 	}

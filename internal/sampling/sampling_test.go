@@ -17,7 +17,7 @@ func TestAnswer(t *testing.T) {
 		asked = r
 		return model.Answer{Text: "<think>hm</think> Blue.", Cut: r.MaxTokens < 10, Usage: model.Usage{Model: "m-2", Requests: 1, Input: 5}}, nil
 	}})
-	result, used, err := s.Answer(t.Context(), []byte(`{"systemPrompt": "Be brief.", "maxTokens": 5000, "temperature": 0.5, "includeContext": "allServers",
+	result, used, err := s.Answer(t.Context(), []byte(`{"systemPrompt": "Be brief.", "maxTokens": 5000, "temperature": 0.5, "stopSequences": ["END"], "includeContext": "allServers",
 		"modelPreferences": {"hints": [{"name": "dearest"}]}, "messages": [
 		{"role": "user", "content": [{"type": "text", "text": "What is this?"}, {"type": "image", "mimeType": "image/png", "data": "aGk="}]},
 		{"role": "assistant", "content": {"type": "text", "text": "The sky."}}, {"role": "user", "content": {"type": "text", "text": "Its colour?"}}]}`))
@@ -29,7 +29,7 @@ func TestAnswer(t *testing.T) {
 		string(mustJSON(t, got)) != string(mustJSON(t, want)) {
 		t.Errorf("answered %s", result)
 	}
-	if asked.MaxTokens != 100 || asked.System != "Be brief." || len(asked.Messages) != 3 || string(asked.Messages[0].Parts[1].Data) != "hi" || asked.Messages[1].Role != model.Assistant || *asked.Temperature != 0.5 || len(asked.Tools) != 0 {
+	if asked.MaxTokens != 100 || asked.System != "Be brief." || len(asked.Messages) != 3 || string(asked.Messages[0].Parts[1].Data) != "hi" || asked.Messages[1].Role != model.Assistant || *asked.Temperature != 0.5 || strings.Join(asked.Stops, "") != "END" || len(asked.Tools) != 0 {
 		t.Errorf("asked %+v", asked)
 	}
 	if result, _, _ = s.Answer(t.Context(), []byte(`{"maxTokens": 5, "messages": [{"role": "user", "content": {"type": "text", "text": "x"}}]}`)); !strings.Contains(string(result), "maxTokens") || asked.MaxTokens != 5 {
@@ -62,6 +62,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{`{"messages": [{"role": "user", "content": {"type": "tool_result"}}]}`, "not supported"},
 		{`{"messages": [{"role": "user", "content": {"type": "image", "mimeType": "image/png", "data": "*"}}]}`, "no base64"},
 		{`{"messages": [{"role": "user", "content": {"type": "audio", "mimeType": "audio/wav", "data": ""}}]}`, "not supported"},
+		{`{"stopSequences": [` + strings.TrimSuffix(strings.Repeat(`"x",`, 17), ",") + `], "messages": [{"role": "user", "content": {"type": "text", "text": "x"}}]}`, "17 stop sequences"},
 		{`{"tools": [{"name": "x"}], "messages": [{"role": "user", "content": {"type": "text", "text": "x"}}]}`, "tools in sampling"},
 		{strings.Repeat(" ", 9<<20) + hello, "8 MiB"},
 		{hello, "it is out"},

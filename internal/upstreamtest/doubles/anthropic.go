@@ -98,7 +98,7 @@ func readMessages(c Call) (q claudeQuestion, text, why string) {
 		return q, "", "The request body is not valid JSON"
 	}
 	for name := range in {
-		if !slices.Contains([]string{"model", "max_tokens", "stream", "system", "temperature", "thinking", "messages"}, name) {
+		if !slices.Contains([]string{"model", "max_tokens", "stream", "system", "temperature", "thinking", "messages", "stop_sequences"}, name) {
 			return q, "", name + ": Extra inputs are not permitted"
 		}
 	}

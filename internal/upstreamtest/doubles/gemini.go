@@ -104,7 +104,7 @@ func readContents(c Call) (text string, thinks bool, why string) {
 		return "", false, "Invalid JSON payload received. " + err.Error()
 	}
 	for name := range body.Config {
-		if !slices.Contains([]string{"temperature", "topP", "maxOutputTokens", "thinkingConfig"}, name) {
+		if !slices.Contains([]string{"temperature", "topP", "maxOutputTokens", "stopSequences", "thinkingConfig"}, name) {
 			return "", false, fmt.Sprintf("Invalid JSON payload received. Unknown name %q at 'generation_config': Cannot find field.", name)
 		}
 	}
