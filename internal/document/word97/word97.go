@@ -1,5 +1,5 @@
 // Package word97 converts documents of Word 97 to 2003 (.doc): paragraphs with headings,
-// lists, tables, links, footnotes and comments. Pictures, headers of pages and what was
+// lists, tables, links, emphasis, footnotes and comments. Pictures, headers of pages and what was
 // deleted while changes were tracked are left out.
 //
 //	err := word97.Convert(ctx, src, out)
@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"unicode/utf16"
 
 	"golang.org/x/text/encoding/charmap"
 
@@ -172,14 +171,8 @@ func (w *writer) char(cp int) rune {
 	if !ok {
 		return 0
 	}
-	hidden := false
-	if c := at(w.chars, place); c != nil {
-		each(c.sprms, func(op int, operand []byte) {
-			if (op == 0x0800 || op == 0x083c) && operand[0] == 1 {
-				hidden = true
-			}
-		})
-	}
+	hidden, look := w.looks(place)
+	w.text.look = look
 	if hidden && r != '\r' && r != 7 {
 		return r
 	}
@@ -191,12 +184,48 @@ func (w *writer) char(cp int) rune {
 		}
 	case 2, 5:
 		if label := w.refs[cp]; label != "" {
+			w.text.look = ""
 			w.text.add(label)
 		}
 	default:
 		w.text.char(r)
 	}
 	return r
+}
+
+// looks returns whether a character is hidden, and how it is emphasised: by what is set
+// for it, not by its style. A strike through it makes text that is struck out.
+func (w *writer) looks(place int64) (hidden bool, look string) {
+	c := at(w.chars, place)
+	if c == nil {
+		return false, ""
+	}
+	var bold, italic, strike bool
+	each(c.sprms, func(op int, operand []byte) {
+		on := operand[0] == 1 || operand[0] == 0x81 // 0x81: other than the style
+		switch op {
+		case 0x0800, 0x083c:
+			hidden = hidden || operand[0] == 1
+		case 0x0835:
+			bold = on
+		case 0x0836:
+			italic = on
+		case 0x0837:
+			strike = on
+		}
+	})
+	if strike {
+		look = "~~"
+	}
+	switch {
+	case bold && italic:
+		look += "***"
+	case bold:
+		look += "**"
+	case italic:
+		look += "*"
+	}
+	return hidden, look
 }
 
 // end ends a paragraph, or a cell, which a character said.
@@ -236,7 +265,7 @@ func (w *writer) end(r rune, place int64) {
 	switch heading := w.levels[style]; {
 	case text == "":
 	case heading > 0:
-		w.out.Heading(heading, text)
+		w.out.Heading(heading, bare(text))
 	case number > 0 && number <= len(w.override) && level < 9:
 		w.item(w.override[number-1], level, text)
 	default:
@@ -266,96 +295,4 @@ func (w *writer) endTable() {
 		w.rows = nil
 	}
 	w.cell = nil
-}
-
-// A paragraph collects text. Fields are a code and its result: of links both are used.
-type paragraph struct {
-	b      strings.Builder
-	high   rune
-	fields []*field
-}
-
-type field struct {
-	code  strings.Builder
-	begin int // where its result begins, -1 while the code is read
-}
-
-func (p *paragraph) add(s string) {
-	if n := len(p.fields); n > 0 && p.fields[n-1].begin < 0 {
-		p.fields[n-1].code.WriteString(s)
-		return
-	}
-	p.b.WriteString(s)
-}
-
-func (p *paragraph) char(r rune) {
-	switch {
-	case utf16.IsSurrogate(r):
-		if p.high == 0 {
-			p.high = r
-			return
-		}
-		r = utf16.DecodeRune(p.high, r)
-	case r == 0x13:
-		if len(p.fields) < 64 {
-			p.fields = append(p.fields, &field{begin: -1})
-		}
-		return
-	case r == 0x14:
-		if n := len(p.fields); n > 0 {
-			p.fields[n-1].begin = p.b.Len()
-		}
-		return
-	case r == 0x15:
-		p.endField()
-		return
-	case r == 0x0b:
-		r = '\n'
-	case r == 0x1e:
-		r = '-'
-	case r == 0xa0:
-		r = ' '
-	case r < ' ' && r != '\t':
-		return
-	}
-	p.high = 0
-	p.add(string(r))
-}
-
-// endField makes a link of a field that is one.
-func (p *paragraph) endField() {
-	n := len(p.fields)
-	if n == 0 {
-		return
-	}
-	f := p.fields[n-1]
-	code := strings.TrimSpace(f.code.String())
-	begin := f.begin
-	p.fields = p.fields[:n-1]
-	rest, isLink := strings.CutPrefix(code, "HYPERLINK")
-	if begin < 0 || !isLink || begin > p.b.Len() {
-		return
-	}
-	rest = strings.TrimSpace(rest)
-	to, _, quoted := strings.Cut(strings.TrimPrefix(rest, `"`), `"`)
-	whole := p.b.String()
-	label := whole[begin:]
-	if !quoted || !strings.Contains(to, ":") || strings.ContainsAny(to, " \n<>") || strings.TrimSpace(label) == "" {
-		return
-	}
-	p.b.Reset()
-	p.b.WriteString(whole[:begin] + "[" + strings.ReplaceAll(label, "]", ")") + "](" + strings.NewReplacer("(", "%28", ")", "%29").Replace(to) + ")")
-}
-
-// take returns the paragraph, and begins a new one.
-func (p *paragraph) take() string {
-	s := strings.TrimSpace(p.b.String())
-	p.b.Reset()
-	p.high = 0
-	for i := range p.fields { // one may reach over paragraphs
-		if p.fields[i].begin > 0 {
-			p.fields[i].begin = 0
-		}
-	}
-	return s
 }
