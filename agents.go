@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -201,13 +202,34 @@ func (w *deputy) work(ctx context.Context, subtask string) (tool.Bytes, error) {
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return agentFailed(fmt.Sprintf("The agent %s gave up after %d rounds and %d calls: %s. What its tools did stays done.", w.entry.Name, out.Rounds, len(out.Calls), err), &out), nil
+		return w.unfinished(&out, err), nil
 	}
 	if out.Stopped != "" {
 		r.Note("agent", "the agent %s had to answer early: %s", w.entry.Name, out.Stopped)
 	}
 	out.Text = shortened(out.Text, w.set.MaxResult)
 	return agentAnswer(out.Text, &out), nil
+}
+
+// unfinished returns the result of an agent that ended without an answer: what its tools
+// have found is not lost with it. Where a bound ended it, that is no failure.
+func (w *deputy) unfinished(out *agent.Outcome, err error) tool.Bytes {
+	why := strings.TrimRight(err.Error(), ". ")
+	did := fmt.Sprintf("after %s and %s: %s.", agent.Count(out.Rounds, "round"), agent.Count(len(out.Calls), "call"), why)
+	if out.Stopped != "" {
+		did += " Before, " + out.Stopped + "."
+	}
+	head := fmt.Sprintf("UNFINISHED: the agent %s ended without an answer %s What its tools did stays done. What it has found so far follows as its tools gave it; it has drawn no conclusion from it.\n\n", w.entry.Name, did)
+	found := out.Found(w.set.MaxResult - utf8.RuneCountInString(head))
+	if found == "" {
+		return agentFailed(fmt.Sprintf("The agent %s gave up %s What its tools did stays done.", w.entry.Name, did), out)
+	}
+	out.Text, out.Unfinished = shortened(head+found, w.set.MaxResult), true
+	if refused, ok := errors.AsType[*tool.Error](err); out.Stopped == "" && !(ok && refused.Kind != tool.Failed) {
+		return agentFailed(out.Text, out)
+	}
+	w.asked.Note("agent", "the agent %s ended without an answer: %s", w.entry.Name, why)
+	return agentAnswer(out.Text, out)
 }
 
 func (w *deputy) isAgent(server string) bool {

@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -28,6 +29,7 @@ type scripted struct {
 	says  []string // each the message of a choice; the last one again and again
 	asked []question
 	codes []int // HTTP status of the first answers, where not 200
+	picky bool  // it wants the tools of a talk that has called some
 }
 
 type question struct {
@@ -76,6 +78,11 @@ func (s *scripted) start(t *testing.T) string {
 		var q question
 		if err := json.NewDecoder(r.Body).Decode(&q); err != nil || r.URL.Path != "/v1/chat/completions" || r.Header.Get("Authorization") != "Bearer "+fakeKey {
 			t.Errorf("%s %v %v", r.URL, r.Header, err)
+		}
+		if s.picky && len(s.asked) > 0 && len(q.Tools) == 0 {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"error": {"message": "tools is required where messages have tool_calls"}}`)
+			return
 		}
 		message := s.says[min(len(s.asked), len(s.says)-1)]
 		s.asked = append(s.asked, q)
@@ -218,7 +225,7 @@ func TestAnAgentIsBounded(t *testing.T) {
 		asked      int
 	}{
 		{"max_iters: 2", "2 rounds", 3},
-		{"max_iters: 9, max_calls: 1", "1 calls", 2},
+		{"max_iters: 9, max_calls: 1", "had its 1 call", 2},
 		{"max_iters: 9, max_tokens: 300", "330 of 300 tokens", 4},
 	} {
 		m := &scripted{says: []string{look, look, look}}
@@ -226,12 +233,62 @@ func TestAnAgentIsBounded(t *testing.T) {
 		g, _ := agents(t, "version: 1\nservers:\n  helper: "+entryOf(m.start(t), `, tools: ["go/*"], `+tt.more), tenon.Options{})
 		res := subtask(t, g, "helper", tool.Call{})
 		asked := m.questions()
-		if len(asked) != tt.asked || asked[len(asked)-1].Choice != "none" || !strings.Contains(asked[len(asked)-1].last(), "Give your answer now") {
+		if len(asked) != tt.asked || asked[len(asked)-1].names() != "" || asked[len(asked)-1].Choice != "" || !strings.Contains(asked[len(asked)-1].last(), "Give your answer now") {
 			t.Errorf("%s: asked %d times, at last %q", tt.more, len(asked), asked[len(asked)-1].last())
 		}
 		if len(res.Notes) == 0 || !strings.Contains(res.Notes[0].Text, tt.note) || res.Text() != "It is done." {
 			t.Errorf("%s: %s, notes %+v", tt.more, res.Text(), res.Notes)
 		}
+	}
+}
+
+// TestWhatAnAgentFoundIsNotLost where its model calls tools to the very end, whatever it
+// is told, and where its bound is met in the middle of its work.
+func TestWhatAnAgentFoundIsNotLost(t *testing.T) {
+	t.Parallel()
+	look := wants("go__look", `{"text": "under the bed"}`)
+	for _, tt := range []struct {
+		says                []string
+		codes               []int
+		more, policy, want  string
+		failed              bool
+		asked               int
+		tools, choice, text string // of the last question, and what comes back
+	}{
+		{says: []string{look}, more: "max_iters: 2", want: "after 4 rounds and 2 calls: the model gave no answer. Before, it had its 2 rounds.", asked: 4},
+		{says: []string{look}, more: "max_iters: 9, max_calls: 1", want: "after 3 rounds and 1 call: the model gave no answer", asked: 3},
+		{says: []string{look}, more: "max_iters: 9, max_tokens: 100", want: "it had used 110 of 100 tokens", asked: 3},
+		{says: []string{look}, more: "max_iters: 50", policy: "\npolicy: {limits: [{per: caller, tokens: 200}]}", want: "the operator can raise it. What its tools did", asked: 2},
+		{says: []string{look, `{"role": "assistant", "content": " "}`}, more: "max_iters: 9", want: "without text", failed: true, asked: 4},
+		{says: []string{look, look, done}, more: "max_iters: 1", text: "It is done.", asked: 3},
+	} {
+		m := &scripted{says: tt.says, codes: tt.codes}
+		g, _ := agents(t, "version: 1\nservers:\n  helper: "+entryOf(m.start(t), `, tools: ["go/*"], max_result_chars: 2000, `+tt.more)+tt.policy, tenon.Options{})
+		res := subtask(t, g, "helper", tool.Call{})
+		got := res.Text()
+		if asked := m.questions(); len(asked) != tt.asked {
+			t.Errorf("%s: asked %d times", tt.more, len(asked))
+		}
+		if tt.text != "" {
+			if got != tt.text || res.Kind != "" {
+				t.Errorf("%s: %s: %s", tt.more, res.Kind, got)
+			}
+			continue
+		}
+		if (res.Kind != "") != tt.failed || !strings.Contains(got, "UNFINISHED") || !strings.Contains(got, "seen: under the bed") || !strings.Contains(got, tt.want) || strings.Contains(got, "..") {
+			t.Errorf("%s: %s: %s", tt.more, res.Kind, got)
+		}
+	}
+}
+
+// TestAnEndpointMayWantTheToolsOfTheTalk to the last: then it is told to call none.
+func TestAnEndpointMayWantTheToolsOfTheTalk(t *testing.T) {
+	t.Parallel()
+	m := &scripted{says: []string{wants("go__look", `{"text": "x"}`), done}, picky: true}
+	g, _ := agents(t, "version: 1\nservers:\n  helper: "+entryOf(m.start(t), `, tools: ["go/*"], max_iters: 1`), tenon.Options{})
+	res := subtask(t, g, "helper", tool.Call{})
+	if asked := m.questions(); res.Text() != "It is done." || len(asked) != 2 || asked[1].Choice != "none" || asked[1].names() == "" {
+		t.Errorf("%s: %s, asked %+v", res.Kind, res.Text(), asked)
 	}
 }
 
@@ -244,7 +301,7 @@ func TestTheBudgetOfItsCallerEndsAnAgent(t *testing.T) {
 		"\npolicy: {limits: [{per: caller, tokens: 300, every: 24h}]}", tenon.Options{})
 	for i, want := range []string{"300 tokens of models in 24h for this caller is used up", "300 tokens of models"} {
 		res := subtask(t, g, "helper", tool.Call{Caller: tool.Caller{Name: "ann"}})
-		if res.Kind == "" || !strings.Contains(res.Text(), want) || len(m.questions()) != 3 {
+		if (res.Kind == "") != (i == 0) || !strings.Contains(res.Text(), want) || len(m.questions()) != 3 {
 			t.Errorf("%d: %s: %s, after %d questions", i, res.Kind, res.Text(), len(m.questions()))
 		}
 	}
@@ -329,6 +386,8 @@ func TestAgentsDoNotCallEachOtherForEver(t *testing.T) {
 
 // TestWaysToModels: by a proxy, and to endpoints whose certificates an operator has made.
 func TestWaysToModels(t *testing.T) {
+	t.Setenv("NO_PROXY", "")
+	t.Setenv("no_proxy", "")
 	m := &scripted{says: []string{done}}
 	target, err := url.Parse(strings.TrimSuffix(m.start(t), "/v1"))
 	if err != nil {

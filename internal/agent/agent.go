@@ -7,7 +7,8 @@
 //
 // Everything is bounded: rounds, calls in each and in all, tokens, and the bytes of the
 // talk. After the last round the model is asked once more, without tools, for what it
-// has found: an answer that says what is missing is worth more than none.
+// has found: an answer that says what is missing is worth more than none. Where it gives
+// none, what its tools found is there all the same (found.go).
 //
 // An agent may call an agent. How deep that goes is carried by the context here
 // (depth.go), and by _meta between programs.
@@ -53,6 +54,10 @@ type Outcome struct {
 	Output   int      `json:"output_tokens"`
 	Stopped  string   `json:"stopped,omitempty"` // by which bound, where it was one
 	Failures int      `json:"failed_calls"`
+	// Unfinished says that Text is no answer of the model, but what there was when it ended.
+	Unfinished bool `json:"unfinished,omitempty"`
+
+	found []found
 }
 
 // Run works on a subtask. call carries out a call and returns the text for the model;
@@ -65,13 +70,16 @@ func (r Runner) Run(ctx context.Context, subtask string, tools []model.Tool, cal
 			return w.out, err
 		}
 		final := w.last()
-		reply, err := r.Ask(ctx, model.Request{System: r.Instructions, Messages: w.talk, Tools: tools, NoCalls: final, MaxTokens: r.MaxAnswer})
+		reply, err := r.Ask(ctx, model.Request{System: r.Instructions, Messages: w.talk, Tools: w.tools, NoCalls: final, MaxTokens: r.MaxAnswer})
 		w.out.Input += reply.Usage.Input
 		w.out.Output += reply.Usage.Output
 		if r.Spent != nil && w.broke == nil {
 			w.broke = r.Spent(reply.Usage)
 		}
 		if err != nil {
+			if w.pressed { // the question before was answered, if by nothing of use
+				err = errNoAnswer
+			}
 			return w.out, err
 		}
 		w.out.Rounds++
@@ -81,13 +89,18 @@ func (r Runner) Run(ctx context.Context, subtask string, tools []model.Tool, cal
 			return w.out, nil
 		}
 		if final || len(reply.Calls) == 0 {
-			return w.out, errors.New("the model gave no answer")
+			if final && len(reply.Calls) > 0 && len(tools) > 0 && w.broke == nil && !w.pressed {
+				w.press()
+				continue
+			}
+			return w.out, errNoAnswer
 		}
 		if w.broke != nil {
 			return w.out, w.broke
 		}
 		said := model.Message{Role: model.Assistant, Calls: reply.Calls}
 		if reply.Text != "" {
+			w.out.found = append(w.out.found, found{"", reply.Text})
 			said.Parts = []model.Part{model.Text(reply.Text)}
 		}
 		w.say(said)
@@ -107,6 +120,18 @@ type work struct {
 	size  int
 	broke error // why no further question may be asked
 	out   Outcome
+
+	pressed bool // it was asked for its answer twice
+}
+
+var errNoAnswer = errors.New("the model gave no answer")
+
+// press asks once more for the answer of a model that has asked for tools where it may
+// call none.
+func (w *work) press() {
+	w.pressed, w.tools = true, nil
+	w.say(model.Message{Role: model.User, Parts: []model.Part{model.Text(
+		"There are no tools any more, and nothing that you ask for is carried out. Write your answer now, as plain text.")}})
 }
 
 func (w *work) say(m model.Message) {
@@ -123,12 +148,12 @@ func (w *work) say(m model.Message) {
 // bound are for whoever reads the outcome.
 func (w *work) last() bool {
 	switch {
-	case len(w.tools) == 0:
+	case len(w.tools) == 0: // or it is pressed
 		return true
 	case w.out.Rounds >= w.MaxIters:
-		w.out.Stopped = fmt.Sprintf("it had its %d rounds", w.MaxIters)
+		w.out.Stopped = "it had its " + Count(w.MaxIters, "round")
 	case len(w.out.Calls) >= w.MaxCalls:
-		w.out.Stopped = fmt.Sprintf("it had its %d calls", w.MaxCalls)
+		w.out.Stopped = "it had its " + Count(w.MaxCalls, "call")
 	case w.MaxTokens > 0 && w.out.Input+w.out.Output >= w.MaxTokens:
 		w.out.Stopped = fmt.Sprintf("it had used %d of %d tokens", w.out.Input+w.out.Output, w.MaxTokens)
 	case w.size >= maxTalk:
@@ -175,6 +200,8 @@ func (w *work) carryOut(ctx context.Context, i int, c model.Call) {
 	text, failed := w.call(ctx, c.Name, arguments)
 	if failed {
 		w.out.Failures++
+	} else {
+		w.out.found = append(w.out.found, found{c.Name, cut(text)})
 	}
 	answer(cut(text))
 }

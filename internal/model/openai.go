@@ -143,6 +143,9 @@ func (c *Client) chat(ctx context.Context, r Request) (Answer, error) {
 			return a, err
 		case len(q.Stops) > 0 && strings.Contains(e.text, "stop"):
 			q.Stops = nil
+		case r.NoCalls && len(q.Tools) < len(r.Tools) && strings.Contains(e.text, "tool"): // it wants those that the talk calls
+			q.offer(r.Tools)
+			q.Choice = "none"
 		case q.MaxTokens > 0 && c.MaxTokensField == "" && strings.Contains(e.text, "max_completion_tokens"):
 			q.MaxTokens, q.MaxNew = 0, q.MaxTokens
 		default:
@@ -166,11 +169,14 @@ func (q *chatRequest) talk(r Request) {
 		}
 		q.Messages = append(q.Messages, out)
 	}
-	for _, t := range r.Tools {
-		q.Tools = append(q.Tools, chatTool{"function", chatToolFunc(t)})
+	if !r.NoCalls { // some servers take no notice of tool_choice: what is not there is not called
+		q.offer(r.Tools)
 	}
-	if len(r.Tools) > 0 && r.NoCalls {
-		q.Choice = "none"
+}
+
+func (q *chatRequest) offer(tools []Tool) {
+	for _, t := range tools {
+		q.Tools = append(q.Tools, chatTool{"function", chatToolFunc(t)})
 	}
 }
 
