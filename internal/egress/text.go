@@ -4,10 +4,12 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tenon-mcp/tenon/internal/answer"
 )
 
-// Plain returns foreign text fit for one line: without control characters, and
-// cut to at most limit characters.
+// Plain returns foreign text fit for one line: without control characters and what
+// nobody sees, and cut to at most limit characters.
 func Plain(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -18,6 +20,7 @@ func Plain(s string, limit int) string {
 		}
 		return r
 	}, s)
+	s, _ = answer.Seen(s) // selectors and fillers, which are no controls
 	return Cut(s, limit)
 }
 

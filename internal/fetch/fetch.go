@@ -22,8 +22,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/egress"
 )
 
@@ -83,6 +85,13 @@ func (f *Fetcher) Page(ctx context.Context, address string, refuse func(url stri
 	}
 	page := Page{URL: resp.URL}
 	page.Text, err = text(ctx, resp.Body, resp.Header.Get("Content-Type"), at)
+	seen, hidden := answer.Seen(page.Text)
+	if page.Text = strings.TrimSpace(seen); err == nil && page.Text == "" {
+		err = errNoText
+	}
+	if err == nil && hidden > 0 {
+		page.Text += fmt.Sprintf("\n\n[left out: %d characters that nobody sees]", hidden)
+	}
 	if err == nil && resp.Cut {
 		page.Text += fmt.Sprintf("\n\n[cut: only the first %d MiB of the page were read]", maxBody>>20)
 	}

@@ -49,6 +49,10 @@ func site(t *testing.T) *httptest.Server {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"a": 1}`)
 	})
+	mux.HandleFunc("/unseen", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, "<title>t\U000e0041</title><p>se\u200ben\U000e0041\U000e0042\u202e \U000e0101\ufe01x</p>")
+	})
 	mux.HandleFunc("/large", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		fmt.Fprint(w, strings.Repeat("0123456789", 1<<20))
@@ -70,6 +74,9 @@ func TestPage(t *testing.T) {
 		t.Errorf("%s:\n%s\nwant\n%s", p.URL, p.Text, want)
 	}
 	if p, err := f.Page(t.Context(), srv.URL+"/json", nil); err != nil || p.Text != `{"a": 1}` {
+		t.Errorf("%q, %v", p.Text, err)
+	}
+	if p, err := f.Page(t.Context(), srv.URL+"/unseen", nil); err != nil || p.Text != "Title: t\n\nseen x\n\n[left out: 7 characters that nobody sees]" {
 		t.Errorf("%q, %v", p.Text, err)
 	}
 	if p, err := f.Page(t.Context(), srv.URL+"/large", nil); err != nil || len(p.Text) > 5<<20+100 || !strings.HasSuffix(p.Text, "[cut: only the first 5 MiB of the page were read]") {

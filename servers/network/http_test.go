@@ -2,6 +2,7 @@ package network_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -178,5 +179,22 @@ func TestCheckPortTimeout(t *testing.T) {
 	}
 	if d := time.Since(start); d < 400*time.Millisecond || d > 5*time.Second {
 		t.Errorf("took %v", d)
+	}
+}
+
+// TestWhatNobodySees is in no answer, however a site sends it: selectors and fillers are
+// no control characters, and yet carry text that a model reads.
+func TestWhatNobodySees(t *testing.T) {
+	const unseen = "\U000e0041\u200b\u202e\ufe01\U000e0101\u3164\u034f"
+	at := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Server", "name"+unseen)
+		_, _ = io.WriteString(w, "<title>body"+unseen+"</title>")
+	}))
+	cs := client(t, network.Options{Allow: []string{"127.0.0.1"}}, network.Hooks{})
+	for _, tool := range []string{"http_check", "http_headers"} {
+		text, isError := call(t, cs, tool, args{"url": at})
+		if isError || !strings.Contains(text, "name") || strings.ContainsAny(text, unseen) {
+			t.Errorf("%s: %q", tool, text)
+		}
 	}
 }
