@@ -57,9 +57,34 @@ type Status struct {
 	Level  string   // one of the levels
 	Python string   // version of the interpreter
 	Notes  []string // what is different from the best, for people and models
+	Size   *Size    // of each sandbox, where the back end has its own and heeds no spec
 }
 
-// A Spec says what a sandbox may use. 0 is the back end's usual value.
+// A Size is what a sandbox may use, in bytes; 0 is not known.
+type Size struct{ Memory, Disk int64 }
+
+// Usual values of a Spec.
+const (
+	DefaultMemory    = 512 << 20
+	DefaultDisk      = 256 << 20
+	DefaultProcesses = 64
+)
+
+// Filled returns the spec with the usual values for what is not set.
+func (s Spec) Filled() Spec {
+	if s.Memory <= 0 {
+		s.Memory = DefaultMemory
+	}
+	if s.Disk <= 0 {
+		s.Disk = DefaultDisk
+	}
+	if s.Processes <= 0 {
+		s.Processes = DefaultProcesses
+	}
+	return s
+}
+
+// A Spec says what a sandbox may use. 0 is the usual value.
 type Spec struct {
 	Memory    int64 // bytes, of all its processes together
 	Disk      int64 // bytes in all that it can write

@@ -13,7 +13,7 @@ import (
 func TestE2B(t *testing.T) {
 	d := e2bdouble.New(t)
 	env := map[string]string{"E2B_API_KEY": e2bdouble.Key, "E2B_API_URL": d.URL, "E2B_SANDBOX_URL": d.URL, "DEFAULT_TEMPLATE_ID": "code-interpreter-v1"}
-	o := python.Options{Backend: "e2b", Dir: t.TempDir(), Proxy: "none"}
+	o := python.Options{Backend: "e2b", MemoryMB: 4000, DiskMB: 64, Dir: t.TempDir(), Proxy: "none"}
 	getenv := func(name string) string { return env[name] }
 	srv, err := python.NewIn(o, getenv)
 	if err != nil {
@@ -23,6 +23,10 @@ func TestE2B(t *testing.T) {
 	text, res := c.call("create_sandbox", map[string]any{})
 	if res.IsError || !strings.Contains(text, "sbx_") {
 		t.Fatal(text)
+	}
+	// The template says how large it is, and not the options.
+	if made, _ := res.StructuredContent.(map[string]any); !strings.Contains(text, "512 MiB of memory, 1024 MiB for files") || made["memory_mb"] != 512.0 || made["disk_mb"] != 1024.0 {
+		t.Errorf("got %s, %v", text, made)
 	}
 	id := c.create()
 	if ran := c.good("run_python_code", map[string]any{"sandbox_id": id, "code_block": "6*7"}); ran["result"] != "42" {

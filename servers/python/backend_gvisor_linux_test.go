@@ -30,8 +30,11 @@ func TestGvisor(t *testing.T) {
 	c.good("kill_sandbox", map[string]any{"sandbox_id": id})
 	o.GvisorPlatform = "native"
 	start(t, o).bad("create_sandbox", map[string]any{}, "option gvisor_platform")
-	o.GvisorPlatform, o.Network = "", []string{"public"}
-	if _, err := python.NewIn(o, func(string) string { return "" }); err == nil || !strings.Contains(err.Error(), "network") {
-		t.Errorf("a network: %v", err)
+	o.GvisorPlatform, o.Network = "", []string{"pypi.org"}
+	if text, _ := start(t, o).call("python", map[string]any{"code": "import os\nos.environ['https_proxy']"}); !strings.Contains(text, "127.0.0.1:3128") {
+		t.Errorf("a network: %s", text)
+	}
+	if _, err := python.NewIn(python.Options{Backend: "e2b", Network: o.Network}, func(string) string { return "" }); err == nil || !strings.Contains(err.Error(), "option network") {
+		t.Errorf("a network at E2B: %v", err)
 	}
 }

@@ -25,8 +25,8 @@ type createOutput struct {
 	Level     string   `json:"level" jsonschema:"how it is kept apart: namespaces, landlock, container or kernel"`
 	Python    string   `json:"python" jsonschema:"version of the interpreter"`
 	Timeout   int      `json:"timeout_sec" jsonschema:"seconds without use after which it ends"`
-	MemoryMB  int64    `json:"memory_mb" jsonschema:"memory that it may use"`
-	DiskMB    int64    `json:"disk_mb" jsonschema:"space for its files"`
+	MemoryMB  int64    `json:"memory_mb,omitempty" jsonschema:"memory that it may use, where that is known"`
+	DiskMB    int64    `json:"disk_mb,omitempty" jsonschema:"space for its files, where that is known"`
 	Notes     []string `json:"notes,omitempty" jsonschema:"what is special here"`
 }
 
@@ -53,10 +53,21 @@ func (s *server) addCreate(srv *mcp.Server) {
 			SandboxID: h.id, Level: status.Level, Python: status.Python, Timeout: int(idle / time.Second),
 			MemoryMB: s.spec.Memory >> 20, DiskMB: s.spec.Disk >> 20, Notes: status.Notes,
 		}
-		text := fmt.Sprintf("Sandbox created with sandbox_id: %s\nPython %s, %d MiB of memory, %d MiB for files in /home/user. It ends after %d s without use. %s",
-			out.SandboxID, out.Python, out.MemoryMB, out.DiskMB, out.Timeout, s.network("There is no network."))
+		if status.Size != nil {
+			out.MemoryMB, out.DiskMB = status.Size.Memory>>20, status.Size.Disk>>20
+		}
+		text := fmt.Sprintf("Sandbox created with sandbox_id: %s\nPython %s, %s of memory, %s for files in /home/user. It ends after %d s without use. %s",
+			out.SandboxID, out.Python, mib(out.MemoryMB), mib(out.DiskMB), out.Timeout, s.network("There is no network."))
 		return typed.Text(cut(text, 500)), out, nil
 	})
+}
+
+// mib is an amount that may not be known.
+func mib(n int64) string {
+	if n == 0 {
+		return "an unknown amount"
+	}
+	return fmt.Sprintf("%d MiB", n)
 }
 
 // told makes an error one for a model: what has nothing to do for it is said shortly.

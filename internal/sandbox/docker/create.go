@@ -29,15 +29,7 @@ const (
 
 // launch makes a container and starts it.
 func (b *Backend) launch(ctx context.Context, e *engine, spec sandbox.Spec) (*inside.Box, []string, error) {
-	if spec.Memory <= 0 {
-		spec.Memory = DefaultMemory
-	}
-	if spec.Disk <= 0 {
-		spec.Disk = DefaultDisk
-	}
-	if spec.Processes <= 0 {
-		spec.Processes = DefaultProcesses
-	}
+	spec = spec.Filled()
 	labels, err := b.owner.labels()
 	if err != nil {
 		return nil, nil, err

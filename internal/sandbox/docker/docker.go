@@ -65,10 +65,6 @@ const DefaultImage = "docker.io/library/python:3-slim"
 
 // Usual values.
 const (
-	DefaultMemory    = 512 << 20
-	DefaultDisk      = 256 << 20
-	DefaultProcesses = 64
-
 	startLimit = 30 * time.Second
 	pullLimit  = 10 * time.Minute
 	askLimit   = 15 * time.Second

@@ -17,7 +17,7 @@ import (
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	sandboxtest.Conformance(t, func(t testing.TB) sandbox.Backend { return newBackend(t, nil) })
+	sandboxtest.Conformance(t, func(t testing.TB) sandbox.Backend { return newBackend(t, nil) }, sandboxtest.Options{})
 }
 
 func TestEscape(t *testing.T) {
@@ -27,7 +27,7 @@ func TestEscape(t *testing.T) {
 
 func TestNetwork(t *testing.T) {
 	t.Parallel()
-	sandboxtest.Network(t, func(t testing.TB) sandbox.Backend { return newBackend(t, nil) })
+	sandboxtest.Network(t, func(t testing.TB) sandbox.Backend { return newBackend(t, nil) }, sandboxtest.Options{})
 }
 
 // hold makes a sandbox and waits to be killed.

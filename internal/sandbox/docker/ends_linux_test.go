@@ -158,7 +158,7 @@ func TestEngineGoesAway(t *testing.T) {
 	all.Go(func() {
 		_, errs[0] = x.Command(t.Context(), sandbox.Command{Line: "echo > begun; sleep 600"})
 	})
-	all.Go(func() { _, errs[1] = x.Code(t.Context(), sandbox.Cell{Source: "import time\\ntime.sleep(600)"}) })
+	all.Go(func() { _, errs[1] = x.Code(t.Context(), sandbox.Cell{Source: "import time\ntime.sleep(600)"}) })
 	await(t, "it runs", func() bool { return sandboxtest.Sh(t, x, "ls begun").ExitCode == 0 })
 	began := time.Now()
 	r.tear()

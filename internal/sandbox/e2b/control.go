@@ -273,12 +273,12 @@ func (c *control) detail(ctx context.Context, id string) (*machine, error) {
 }
 
 // size says how large a machine is, where that is known.
-func (c *control) size(ctx context.Context, id string) string {
+func (c *control) size(ctx context.Context, id string) (sandbox.Size, string) {
 	m, err := c.detail(ctx, id)
-	if err != nil || m.MemoryMB == 0 {
-		return ""
+	if err != nil || m.MemoryMB <= 0 {
+		return sandbox.Size{}, ""
 	}
-	return fmt.Sprintf("%d MiB of memory, %d MiB of disk and %d processors", m.MemoryMB, m.DiskMB, m.CPUs)
+	return sandbox.Size{Memory: int64(m.MemoryMB) << 20, Disk: int64(max(0, m.DiskMB)) << 20}, fmt.Sprintf("%d MiB of memory, %d MiB of disk and %d processors", m.MemoryMB, m.DiskMB, m.CPUs)
 }
 
 // isGone reports whether an answer says that there is no such machine.

@@ -184,8 +184,9 @@ func (b *Backend) check(ctx context.Context) (*sandbox.Status, error) {
 	}
 	status := &sandbox.Status{Level: sandbox.LevelKernel, Python: strings.Trim(out.Results[0].Text, `'"`)}
 	status.Notes = append(status.Notes, "code and files are sent to virtual machines at "+egress.Plain(b.o.Domain, 100))
-	if size := b.control.size(ctx, x.id); size != "" {
-		status.Notes = append(status.Notes, "its template gives each "+size)
+	size, text := b.control.size(ctx, x.id)
+	if status.Size = &size; text != "" {
+		status.Notes = append(status.Notes, "its template gives each "+text)
 	}
 	if b.o.Internet {
 		status.Notes = append(status.Notes, "they can reach the internet")

@@ -30,5 +30,5 @@ func newBackend(t testing.TB, d *e2bdouble.Double, change func(*e2b.Options)) *e
 }
 
 func TestConformance(t *testing.T) {
-	sandboxtest.Conformance(t, func(t testing.TB) sandbox.Backend { return newBackend(t, e2bdouble.New(t), nil) })
+	sandboxtest.Conformance(t, func(t testing.TB) sandbox.Backend { return newBackend(t, e2bdouble.New(t), nil) }, sandboxtest.Options{Bare: true})
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -20,7 +19,6 @@ import (
 const (
 	user    = "user" // of the machine, to whom Home belongs
 	root    = "root" // who can end what the user has started as another one
-	maxLine = 100_000
 
 	// ending is how long a command or a cell has to end after it was told to.
 	ending = 2 * time.Second
@@ -45,8 +43,8 @@ func environ() map[string]string {
 
 // Command runs a line of the shell, once.
 func (x *box) Command(ctx context.Context, c sandbox.Command) (*sandbox.Output, error) {
-	if len(c.Line) > maxLine || strings.ContainsRune(c.Line, 0) {
-		return nil, &sandbox.Error{Kind: sandbox.Invalid, Text: fmt.Sprintf("the command must have at most %d bytes and no zero byte: write a script into a file and run that", maxLine)}
+	if err := c.Check(); err != nil {
+		return nil, err
 	}
 	if err := x.gone(); err != nil {
 		return nil, err

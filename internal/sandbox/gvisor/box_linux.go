@@ -38,7 +38,7 @@ const wait = `read -r go && exec "$@"`
 
 // launch starts runsc and waits for the program in the sandbox.
 func (b *Backend) launch(ctx context.Context, f *found, spec sandbox.Spec) (*box, error) {
-	spec = filled(spec)
+	spec = spec.Filled()
 	at, err := b.place(f.python)
 	if err != nil {
 		return nil, err
@@ -72,19 +72,6 @@ func (b *Backend) launch(ctx context.Context, f *found, spec sandbox.Spec) (*box
 		return nil, &sandbox.Error{Kind: sandbox.Gone, Text: "the server is being stopped"}
 	}
 	return x, nil
-}
-
-func filled(spec sandbox.Spec) sandbox.Spec {
-	if spec.Memory <= 0 {
-		spec.Memory = DefaultMemory
-	}
-	if spec.Disk <= 0 {
-		spec.Disk = DefaultDisk
-	}
-	if spec.Processes <= 0 {
-		spec.Processes = DefaultProcesses
-	}
-	return spec
 }
 
 // start starts runsc.

@@ -13,7 +13,8 @@
 // cells start nothing outside. Its root is read-only and has /usr and the interpreter of
 // this machine, or is a folder that an operator has prepared; /home/user, /tmp and
 // /dev/shm lie in memory and have a fixed size. Code is user 1000 there, has no
-// capability and can get none, and there is no network but a loopback of its own. No
+// capability and can get none, and there is no network but a loopback of its own, where
+// the proxy is that a spec may give. No
 // system call of it reaches the kernel of this machine: gVisor's answers them, itself
 // behind namespaces and a filter.
 //
@@ -70,10 +71,6 @@ type Options struct {
 
 // Usual values.
 const (
-	DefaultMemory    = 512 << 20
-	DefaultDisk      = 256 << 20
-	DefaultProcesses = 64
-
 	insideID   = 1000      // user and group in the sandbox
 	maxOpen    = 256       // open files of a process
 	scratch    = 64 << 20  // of /tmp and of /dev/shm

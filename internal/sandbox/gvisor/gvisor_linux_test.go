@@ -55,7 +55,12 @@ func newBackend(t testing.TB, o gvisor.Options) *gvisor.Backend {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	sandboxtest.Conformance(t, func(t testing.TB) sandbox.Backend { return newBackend(t, gvisor.Options{}) })
+	sandboxtest.Conformance(t, func(t testing.TB) sandbox.Backend { return newBackend(t, gvisor.Options{}) }, sandboxtest.Options{})
+}
+
+func TestNetwork(t *testing.T) {
+	t.Parallel()
+	sandboxtest.Network(t, func(t testing.TB) sandbox.Backend { return newBackend(t, gvisor.Options{}) }, sandboxtest.Options{Emulated: emulated})
 }
 
 // emulated are attempts that gVisor answers. It shows no sign of what keeps programs from

@@ -15,15 +15,10 @@ import (
 )
 
 const (
-	// lingering is how long output is read after a command has ended: what it has
-	// started in the background may keep the stream open.
-	lingering = 300 * time.Millisecond
 	// interrupted is how long a process has to end once it was killed.
 	interrupted = 2 * time.Second
 	// ending is how long the end of a container may take.
 	ending = 30 * time.Second
-
-	maxLine = 100_000
 
 	sigint, sigkill = 2, 9 // on Linux, wherever this runs
 )
@@ -182,34 +177,18 @@ func (x *Box) note(ctx context.Context, before *limits) string {
 
 // Command runs a line of the shell, once.
 func (x *Box) Command(ctx context.Context, c sandbox.Command) (*sandbox.Output, error) {
-	if len(c.Line) > maxLine || strings.ContainsRune(c.Line, 0) {
-		return nil, &sandbox.Error{Kind: sandbox.Invalid, Text: fmt.Sprintf("the command must have at most %d bytes and no zero byte: write a script into a file and run that", maxLine)}
+	if err := c.Check(); err != nil {
+		return nil, err
 	}
 	before := x.met.Load()
 	p, _, err := x.l.open(ctx, toStart, order{Argv: []string{"/bin/sh", "-c", c.Line}, Env: x.environ()}, 1, 2)
 	if err != nil {
 		return nil, x.failed(err)
 	}
-	out, errs := sandbox.NewClip(c.Keep), sandbox.NewClip(c.Keep)
-	var readers, closer sync.WaitGroup
-	read := make(chan struct{})
-	readers.Go(func() { _, _ = io.Copy(out, p.streams[1]) })  // until it is closed
-	readers.Go(func() { _, _ = io.Copy(errs, p.streams[2]) }) // until it is closed
-	closer.Go(func() { readers.Wait(); close(read) })
-	o := &sandbox.Output{}
-	o.ExitCode, o.TimedOut, err = x.await(ctx, p, c.Timeout)
-	late := time.NewTimer(lingering)
-	defer late.Stop()
-	select {
-	case <-read:
-	case <-late.C:
-	}
-	p.drop()
-	closer.Wait()
-	var left int64
-	o.Stdout, o.Left = out.Text()
-	o.Stderr, left = errs.Text()
-	o.Left += left
+	var code int
+	var late bool
+	o := sandbox.Collect(c.Keep, p.streams[1], p.streams[2], func() { code, late, err = x.await(ctx, p, c.Timeout) }, p.drop)
+	o.ExitCode, o.TimedOut = code, late
 	if err == nil {
 		o.Note = x.note(ctx, before)
 	}

@@ -81,15 +81,7 @@ type seen struct {
 
 // launch starts a launcher and gives it its plan.
 func (b *Backend) launch(ctx context.Context, f *found, spec sandbox.Spec) (*box, error) {
-	if spec.Memory <= 0 {
-		spec.Memory = DefaultMemory
-	}
-	if spec.Disk <= 0 {
-		spec.Disk = DefaultDisk
-	}
-	if spec.Processes <= 0 {
-		spec.Processes = DefaultProcesses
-	}
+	spec = spec.Filled()
 	if spec.Network != nil && f.status.Level != sandbox.LevelNamespaces {
 		return nil, &sandbox.Error{Kind: sandbox.Unavailable, Text: "no network can be given to sandboxes here: at the level " + f.status.Level +
 			" nothing holds code to the hosts that are allowed, so there are no sockets at all. An operator can take the option network away, or allow user namespaces on this machine"}

@@ -66,14 +66,9 @@ type Options struct {
 
 // Usual values.
 const (
-	DefaultMemory    = 512 << 20
-	DefaultDisk      = 256 << 20
-	DefaultProcesses = 64
-
 	insideID   = 1000 // user and group in the sandbox
 	maxOpen    = 256  // open files of a process
 	ownThreads = 24   // of the launcher
-	maxLine    = 100_000
 
 	startLimit = 10 * time.Second
 )

@@ -79,7 +79,7 @@ func TestConformance(t *testing.T) {
 	for _, level := range levels {
 		t.Run(level, func(t *testing.T) {
 			together(t, level)
-			sandboxtest.Conformance(t, func(t testing.TB) sandbox.Backend { return newBackend(t, local.Options{Levels: []string{level}}) })
+			sandboxtest.Conformance(t, func(t testing.TB) sandbox.Backend { return newBackend(t, local.Options{Levels: []string{level}}) }, sandboxtest.Options{})
 		})
 	}
 }
@@ -106,7 +106,7 @@ func TestNetwork(t *testing.T) {
 	together(t, levels[0])
 	sandboxtest.Network(t, func(t testing.TB) sandbox.Backend {
 		return newBackend(t, local.Options{Levels: levels[:1]})
-	})
+	}, sandboxtest.Options{})
 	b := newBackend(t, local.Options{Levels: levels[1:]})
 	_, err := b.Create(t.Context(), sandbox.Spec{Network: func(context.Context, io.ReadWriteCloser) {}})
 	if e, ok := errors.AsType[*sandbox.Error](err); !ok || e.Kind != sandbox.Unavailable || !strings.Contains(e.Text, "landlock") {

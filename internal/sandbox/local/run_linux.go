@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,9 +16,6 @@ import (
 )
 
 const (
-	// lingering is how long output is read after a command has ended: what it has
-	// started in the background may keep the pipe open.
-	lingering = 300 * time.Millisecond
 	// interrupted is how long a process has to end once it was killed.
 	interrupted = 2 * time.Second
 )
@@ -46,34 +42,18 @@ func (x *box) environ() []string {
 
 // Command runs a line of the shell, once.
 func (x *box) Command(ctx context.Context, c sandbox.Command) (*sandbox.Output, error) {
-	if len(c.Line) > maxLine || strings.ContainsRune(c.Line, 0) {
-		return nil, &sandbox.Error{Kind: sandbox.Invalid, Text: fmt.Sprintf("the command must have at most %d bytes and no zero byte: write a script into a file and run that", maxLine)}
+	if err := c.Check(); err != nil {
+		return nil, err
 	}
 	before := limitsMet(x.cage)
 	p, err := x.begin(ctx, []string{"/bin/sh", "-c", c.Line}, false)
 	if err != nil {
 		return nil, err
 	}
-	out, errs := sandbox.NewClip(c.Keep), sandbox.NewClip(c.Keep)
-	var readers, closer sync.WaitGroup
-	read := make(chan struct{})
-	readers.Go(func() { _, _ = io.Copy(out, p.stdout) })  // until it is closed
-	readers.Go(func() { _, _ = io.Copy(errs, p.stderr) }) // until it is closed
-	closer.Go(func() { readers.Wait(); close(read) })
-	o := &sandbox.Output{}
-	o.ExitCode, o.TimedOut, err = x.await(ctx, p, c.Timeout)
-	late := time.NewTimer(lingering)
-	defer late.Stop()
-	select {
-	case <-read:
-	case <-late.C:
-	}
-	p.close()
-	closer.Wait()
-	var left int64
-	o.Stdout, o.Left = out.Text()
-	o.Stderr, left = errs.Text()
-	o.Left += left
+	var code int
+	var late bool
+	o := sandbox.Collect(c.Keep, p.stdout, p.stderr, func() { code, late, err = x.await(ctx, p, c.Timeout) }, p.close)
+	o.ExitCode, o.TimedOut = code, late
 	o.Note = noteSince(limitsMet(x.cage), x.spec, before)
 	return o, err
 }

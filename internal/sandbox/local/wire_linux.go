@@ -132,7 +132,7 @@ func pack(v any, files []int) (b, oob []byte, err error) {
 		return nil, nil, err
 	}
 	if len(b) > maxPacket {
-		return nil, nil, &sandbox.Error{Kind: sandbox.Limit, Text: fmt.Sprintf("it is too long: at most %d characters in one piece; write it to a file and run that", maxLine)}
+		return nil, nil, &sandbox.Error{Kind: sandbox.Limit, Text: fmt.Sprintf("it is too long: at most %d characters in one piece; write it to a file and run that", sandbox.MaxLine)}
 	}
 	if len(files) > 0 {
 		oob = unix.UnixRights(files...)

@@ -34,7 +34,7 @@ var plant sync.Once
 func plantSecret() { plant.Do(func() { _ = os.Setenv("TENON_PLANTED", planted) }) }
 
 // Conformance checks that a back end does what its interface says.
-func Conformance(t *testing.T, backend Make) {
+func Conformance(t *testing.T, backend Make, o Options) {
 	plantSecret()
 	b := backend(t)
 	status, err := b.Check(t.Context())
@@ -52,7 +52,7 @@ func Conformance(t *testing.T, backend Make) {
 		{"commands", commands},
 		{"output is bounded", bounded},
 		{"commands end in time", commandTimeout},
-		{"state", state},
+		{"state", func(t *testing.T, x sandbox.Sandbox) { state(t, x, o) }},
 		{"streams", streams},
 		{"errors", exceptions},
 		{"rich results", rich},
@@ -61,7 +61,7 @@ func Conformance(t *testing.T, backend Make) {
 		{"the interpreter comes back", comesBack},
 		{"its end is told", endIsTold},
 		{"children are reaped", reaped},
-		{"too large", tooLarge},
+		{"too large", func(t *testing.T, x sandbox.Sandbox) { tooLarge(t, x, o) }},
 		{"files", files},
 		{"paths", paths},
 		{"listing", listing},

@@ -114,7 +114,7 @@ func (w *web) network(t *testing.T) func(context.Context, io.ReadWriteCloser) {
 
 // Network checks that code in a sandbox reaches what its outlet lets it, nothing else,
 // and that the walls stand as they do without.
-func Network(t *testing.T, backend Make) {
+func Network(t *testing.T, backend Make, o Options) {
 	w, b := newWeb(t), backend(t)
 	spec := sandbox.Spec{Memory: 128 << 20, Disk: 16 << 20, Processes: 40}
 	without := Create(t, b, spec)
@@ -141,7 +141,7 @@ ask("http://127.0.0.1:%d/" % s.server_port)[:3]`); got != "'200'" {
 	if got := value(t, without, asks+"\nos.environ.get('http_proxy'), reach(socket.AF_INET, socket.SOCK_STREAM, ('127.0.0.1', "+strconv.Itoa(sandbox.ProxyPort)+"))"); !strings.HasPrefix(got, "(None, '") || strings.Contains(got, "connected") {
 		t.Errorf("a sandbox without a network: %s", got)
 	}
-	t.Run("attempts", func(t *testing.T) { attempts(t, x, without, Options{}) })
+	t.Run("attempts", func(t *testing.T) { attempts(t, x, without, o) })
 	Sh(t, x, `python3 -c 'import urllib.request; urllib.request.urlopen("http://site.test:`+port(w.site)+`/slow")' >/dev/null 2>&1 & sleep 0.5`)
 	began := time.Now()
 	if err := x.Kill(t.Context()); err != nil || time.Since(began) > 10*time.Second {
