@@ -119,6 +119,21 @@ func Self(executable string) []string {
 	return []string{executable, Command}
 }
 
+// Environment returns what Options.Env needs of an environment: what finds programs and
+// their folders, and no secret.
+func Environment(getenv func(string) string) []string {
+	if getenv == nil {
+		return nil
+	}
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "XDG_CACHE_HOME", "LOCALAPPDATA", "SYSTEMROOT", "TESSDATA_PREFIX"} {
+		if v := getenv(name); v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
 // Serve is the child that reads PDF.
 func Serve(ctx context.Context, in io.Reader, out io.Writer) { pdf.Serve(ctx, in, out) }
 

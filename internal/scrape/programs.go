@@ -27,12 +27,7 @@ type HelperOptions struct {
 
 // NewHelpers finds the helpers in an environment. Its error names the option.
 func NewHelpers(getenv func(string) string, o HelperOptions) (Helpers, error) {
-	var env []string
-	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "XDG_CACHE_HOME", "LOCALAPPDATA", "SYSTEMROOT", "TESSDATA_PREFIX"} {
-		if v := getenv(name); v != "" {
-			env = append(env, name+"="+v)
-		}
-	}
+	env := document.Environment(getenv)
 	executable, _ := os.Executable() // without it PDF is read in this process
 	h := Helpers{Documents: document.New(document.Options{Spawner: proc.New(proc.Options{}), Command: document.Self(executable), Env: env})}
 	path := o.Browser

@@ -102,7 +102,7 @@ func NewIn(o Options, getenv func(string) string) (*mcp.Server, error) {
 func build(o Options, getenv func(string) string) (*server, error) {
 	o.complete(getenv)
 	executable, _ := os.Executable() // without it PDF is read in this process
-	s := &server{o: o, timeout: defaultTimeout, env: helperEnv(getenv), command: document.Self(executable), waits: egress.Seconds(4, 16, 64), slots: make(chan struct{}, atOnce)}
+	s := &server{o: o, timeout: defaultTimeout, env: document.Environment(getenv), command: document.Self(executable), waits: egress.Seconds(4, 16, 64), slots: make(chan struct{}, atOnce)}
 	if o.TimeoutSec != 0 {
 		if !(o.TimeoutSec >= 5 && o.TimeoutSec <= 600) {
 			return nil, errors.New("option timeout_sec: must be 5 to 600 seconds")
@@ -169,18 +169,6 @@ func (o *Options) complete(getenv func(string) string) {
 		*value = strings.TrimSpace(cmp.Or(*value, getenv(variable)))
 	}
 	o.YouTubeBaseURL = strings.TrimRight(o.YouTubeBaseURL, "/")
-}
-
-// helperEnv is the environment of programs that help to convert: what finds them, and
-// no secret.
-func helperEnv(getenv func(string) string) []string {
-	var env []string
-	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "LOCALAPPDATA", "SYSTEMROOT", "TESSDATA_PREFIX"} {
-		if v := getenv(name); v != "" {
-			env = append(env, name+"="+v)
-		}
-	}
-	return env
 }
 
 // converter returns what converts documents during one call, and what ends the

@@ -204,26 +204,11 @@ func (l *Library) open(ctx context.Context) (*run, error) {
 	r := &run{spawner: proc.New(proc.Options{}), look: make(chan struct{}, 1), first: make(chan struct{})}
 	r.index.Store(x)
 	executable, _ := os.Executable() // without it PDF is read in this process
-	r.convert = document.New(document.Options{Spawner: r.spawner, Command: document.Self(executable), Env: helperEnv(l.o.Getenv)})
+	r.convert = document.New(document.Options{Spawner: r.spawner, Command: document.Self(executable), Env: document.Environment(l.o.Getenv)})
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r.stop = stop
 	r.ended.Go(func() { l.keepUp(background, r) })
 	return r, nil
-}
-
-// helperEnv is the environment of programs that help to convert: what finds them, and
-// no secret.
-func helperEnv(getenv func(string) string) []string {
-	var env []string
-	if getenv == nil {
-		return nil
-	}
-	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "XDG_CACHE_HOME", "LOCALAPPDATA", "SYSTEMROOT", "TESSDATA_PREFIX"} {
-		if v := getenv(name); v != "" {
-			env = append(env, name+"="+v)
-		}
-	}
-	return env
 }
 
 func (r *run) close() {
