@@ -4,14 +4,11 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/tenon-mcp/tenon/internal/admission"
 	"github.com/tenon-mcp/tenon/internal/batch"
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/config"
-	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/policy"
 	"github.com/tenon-mcp/tenon/internal/relay"
 	"github.com/tenon-mcp/tenon/internal/rules"
@@ -117,7 +114,7 @@ func (v view) send(ctx context.Context, r *call.Request, params []byte) (tool.By
 	if m.delegate != nil {
 		return v.delegate(ctx, m.delegate, r, params)
 	}
-	params = timed(r, m, params)
+	params = v.told(r, m, params)
 	c := upstream.Call{
 		Params: params, Name: r.Target.Name, Task: r.Task,
 		Key:      upstream.Key{Caller: r.Caller.Name, Session: r.SessionName()},
@@ -140,27 +137,13 @@ func (v view) send(ctx context.Context, r *call.Request, params []byte) (tool.By
 			peer = patient{peer, r}
 		}
 		result, err := client.Do(ctx, way, relay.Request{Method: "tools/call", Params: params, Peer: peer, Progress: c.Progress})
-		v.tasksAt.began(ownerOf(r.Caller), m.name, result)
+		v.tasksAt.began(ownerOf(r.Caller), m, result)
 		return result, err
 	}
 	if task {
 		return way.Send(ctx, &relay.Sending{Method: "tools/call", Params: params, Progress: c.Progress})
 	}
 	return m.server.Call(ctx, c)
-}
-
-// timed tells a bundled server how long the caller waits: it then ends a little earlier,
-// and says what the call hung on.
-func timed(r *call.Request, m *member, params []byte) []byte {
-	left, ok := r.Fixed()
-	if !ok || left < time.Millisecond || m.entry == nil || m.entry.Bundled == "" {
-		return params
-	}
-	told, err := jsonrpc.EditMeta(params, jsonrpc.Field{Key: "tenon/timeout_ms", Value: strconv.AppendInt(nil, left.Milliseconds(), 10)})
-	if err != nil {
-		return params
-	}
-	return told.Join()
 }
 
 // EndSession ends what servers of isolation session hold for this session of the

@@ -170,7 +170,7 @@ func (s *Session) route(ctx context.Context, v view, as Viewer, r relay.Request)
 	server := s.o.Server
 	if id := textOf(r.Params, "taskId"); id != "" && relay.IsOfTask(r.Method, nil) {
 		var e *jsonrpc.Error
-		if server, e = s.g.tasksAt.of(ownerOf(s.o.Caller), id, server); e != nil {
+		if server, e = s.taskServer(id); e != nil {
 			return nil, e
 		}
 	}
@@ -202,6 +202,11 @@ func (s *Session) pass(ctx context.Context, m *member, r relay.Request) (tool.By
 		if relay.OverModern(ctx, s.client, to) {
 			return relay.ListTasks(ctx, s.client, func(string) relay.Server { return to }, m.name)
 		}
+		list, err := s.client.Do(ctx, to, r)
+		if err != nil || s.alone() {
+			return list, err
+		}
+		return s.ownTasks(list)
 	}
 	return s.client.Do(ctx, to, r)
 }

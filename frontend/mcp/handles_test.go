@@ -192,15 +192,19 @@ func (s *worker) serve(t *testing.T) *upstream {
 
 // A rawClient is a client of the legacy era that says what a test wants it to say.
 type rawClient struct {
-	t            *testing.T
-	url, session string
+	t                           *testing.T
+	url, session, authorization string
 }
 
 func newRaw(t *testing.T, url string) *rawClient {
 	c := &rawClient{t: t, url: url}
+	c.hello()
+	return c
+}
+
+func (c *rawClient) hello() {
 	c.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{},"tasks":{}},"clientInfo":{"name":"raw","version":"1"}}}`)
 	c.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	return c
 }
 
 // post sends a message, answers what it is asked meanwhile, and returns all that comes.
@@ -217,6 +221,9 @@ func (c *rawClient) read(req *http.Request) string {
 	c.t.Helper()
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
+	if c.authorization != "" {
+		req.Header.Set("Authorization", c.authorization)
+	}
 	if c.session != "" {
 		req.Header.Set("Mcp-Session-Id", c.session)
 		req.Header.Set("Mcp-Protocol-Version", "2025-11-25")
