@@ -45,6 +45,12 @@ func TestCharts(t *testing.T) {
 	}
 }
 
+// TestPictureOfDOC keeps a picture whole where that is wanted.
+func TestPictureOfDOC(t *testing.T) {
+	doc := convert(t, source("voyage.doc", unpacked(t, "office/voyage.doc")), document.Request{MaxChars: -1, KeepDataURIs: true})
+	holds(t, doc, "![](data:image/png;base64,iVBORw0KGgo")
+}
+
 // without returns a container whose parts lack what a pattern finds.
 func without(t *testing.T, file []byte, pattern string) []byte {
 	t.Helper()

@@ -48,6 +48,7 @@ type run struct {
 // A file is a document with what is known of its text.
 type file struct {
 	main, table  []byte
+	data         []byte // of pictures
 	counts       [6]int // characters of the text, footnotes, headers, comments, endnotes, boxes
 	pieces       []piece
 	paras, chars []run
@@ -75,7 +76,7 @@ func u32(b []byte, at int64) int64 {
 
 // open reads the head of a document and the tables that it names.
 func open(src draft.Source, out *draft.Out) (*file, error) {
-	c, err := ole.Open(src, "WordDocument", "0Table", "1Table")
+	c, err := ole.Open(src, "WordDocument", "0Table", "1Table", "Data")
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +84,7 @@ func open(src draft.Source, out *draft.Out) (*file, error) {
 	if len(f.main) < 0x1aa || u16(f.main, 0) != 0xa5ec {
 		return nil, draft.Damage(nil, "the file holds no document of Word 97 or later: it is older, cut off or damaged")
 	}
+	f.data = c.Streams["Data"]
 	flags := u16(f.main, 0xa)
 	if flags&0x100 != 0 {
 		return nil, draft.Locked("document")

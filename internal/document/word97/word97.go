@@ -1,5 +1,5 @@
 // Package word97 converts documents of Word 97 to 2003 (.doc): paragraphs with headings,
-// lists, tables, links, emphasis, footnotes and comments. Pictures, headers of pages and what was
+// lists, tables, links, emphasis, pictures, footnotes and comments. Headers of pages and what was
 // deleted while changes were tracked are left out.
 //
 //	err := word97.Convert(ctx, src, out)
@@ -65,6 +65,7 @@ type writer struct {
 	refs     map[int]string // labels of notes, by the character that refers to them
 	numbers  map[[2]int]int // how far lists have counted
 	pictures int
+	kept     int // bytes of images
 	text     paragraph
 	cells    []string
 	rows     [][]string
@@ -179,7 +180,13 @@ func (w *writer) char(cp int) rune {
 	switch r {
 	case '\r', 7, '\f':
 	case 1, 8:
-		if len(w.text.fields) == 0 {
+		if len(w.text.fields) > 0 {
+			break
+		}
+		if shown := w.picture(place); r == 1 && shown != "" {
+			w.text.look = ""
+			w.text.add(shown)
+		} else {
 			w.pictures++
 		}
 	case 2, 5:
