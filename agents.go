@@ -74,7 +74,7 @@ func (k maker) delegate(o *upstream.Options, s *config.Server, m *member) error 
 		Registered: true, ReadOnly: a.Tool.Name == "" && a.A2A == "" && a.Mode == tool.ModeReadOnly,
 		SideEffect: tool.EffectExternal, RiskLevel: tool.RiskMedium, MaxResultChars: a.MaxResult,
 		SearchHint: "agent delegate subtask sub-agent 代理 子任务 委托",
-		Labels:     []tool.Label{tool.LabelUntrusted},
+		Labels:     []tool.Label{tool.LabelUntrusted}, AsksModels: d.run.Ask != nil,
 	}}
 	if a.A2A != "" { // what it is told leaves this pool
 		m.meta[subtaskTool] = withLabel(m.meta[subtaskTool], tool.LabelEgress)

@@ -151,6 +151,18 @@ func (a authority) Limits(r *call.Request) []string {
 	return nil
 }
 
+// AsksModels implements call.Authority. It is true for all whose usage is counted.
+func (a authority) AsksModels(r *call.Request) bool {
+	m := a.byName[r.Target.Server]
+	switch {
+	case m == nil || m.entry == nil:
+		return false
+	case r.Target.Meta.AsksModels || m.entry.TrustUsage || m.entry.Care.Sampled:
+		return true
+	}
+	return m.entry.Bundled != "" && !r.Target.Meta.Registered // nobody has said that it does not
+}
+
 // Approve implements call.Authority.
 func (a authority) Approve(ctx context.Context, r *call.Request, d *tool.Decision) *tool.Error {
 	if err := a.approve(ctx, r, d); err != nil {

@@ -57,11 +57,7 @@ func (s *Session) carry(ctx context.Context, sees *scoped, as Viewer, m *member,
 	var result tool.Bytes
 	var err error
 	if over != nil {
-		kind := tool.Denied
-		if over.After > 0 {
-			kind = tool.Unavailable
-		}
-		err = &tool.Error{Kind: kind, Text: over.Text()}
+		err = &tool.Error{Kind: over.Kind(), Text: over.Text()}
 	} else {
 		req.Attempts = 1
 		result, err = s.pass(ctx, m, r)

@@ -40,7 +40,7 @@ func thinkers(t *testing.T, limits string) *tenon.Gateway {
 			"  deputy: {agent: {tool: ours/think, argument: x}}\npolicy: {limits: ["+limits+"]}\n"),
 		Bundled: []tenon.Bundled{{
 			Name: "thinker", New: func(json.RawMessage, tool.Place) (*mcp.Server, error) { return thinker(), nil },
-			Meta: map[string]tool.Meta{"think": {Registered: true, ReadOnly: true}},
+			Meta: map[string]tool.Meta{"think": {Registered: true, ReadOnly: true, AsksModels: true}},
 		}},
 	})
 }
@@ -134,8 +134,8 @@ func TestOneAgentHasALimitOfItsOwn(t *testing.T) {
 	for _, tt := range []struct {
 		server string
 		kind   tool.Kind
-	}{{"other", ""}, {"other", ""}, {"evidence_collector", ""}, {"evidence_collector", tool.Unavailable}, {"other", ""}} {
-		if res := subtask(t, g, tt.server, tool.Call{}); res.Kind != tt.kind || tt.kind != "" && !strings.Contains(res.Text(), "for models in 24h for this caller is used up") {
+	}{{"other", ""}, {"other", ""}, {"evidence_collector", ""}, {"evidence_collector", tool.Denied}, {"other", ""}} {
+		if res := subtask(t, g, tt.server, tool.Call{}); res.Kind != tt.kind || tt.kind != "" && !strings.Contains(res.Text(), "a cost of models of 1 (in the currency of their prices) in 24h for this caller is used up") {
 			t.Errorf("%s: %q %s", tt.server, res.Kind, res.Text())
 		}
 	}
@@ -146,7 +146,7 @@ func TestBudgetsOfModels(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ limit, want string }{
 		{"{per: caller, tokens: 1500}", "1500 tokens of models for this caller is used up"},
-		{"{per: caller, cost: 0.9, every: 24h}", "0.9 for models in 24h for this caller is used up. Wait"},
+		{"{per: caller, cost: 0.9, every: 24h}", "a cost of models of 0.9 (in the currency of their prices) in 24h for this caller is used up. It is given back in 24h, at 20"},
 		{"{per: session, tokens: 1500}", "for this session"},
 	} {
 		g := thinkers(t, tt.limit)
@@ -160,8 +160,13 @@ func TestBudgetsOfModels(t *testing.T) {
 			}
 		}
 		res, u := think(t, g, "ours", used, who)
-		if res.Kind != tool.Denied && res.Kind != tool.Unavailable || !strings.Contains(res.Text(), tt.want) || u != nil {
+		if res.Kind != tool.Denied || !strings.Contains(res.Text(), tt.want) || !strings.Contains(res.Text(), "Tools that ask no model can be called") || u != nil {
 			t.Errorf("%s: %s: %s, usage %+v", tt.limit, res.Kind, res.Text(), u)
+		}
+		for server, kind := range map[string]tool.Kind{"friend": tool.Denied, "stranger": ""} { // the last asks none that counts
+			if res, _ := think(t, g, server, "{}", who); res.Kind != kind {
+				t.Errorf("%s: %s: %s: %s", tt.limit, server, res.Kind, res.Text())
+			}
 		}
 		if res, _ := think(t, g, "ours", used, tool.Call{Caller: tool.Caller{Name: "bob"}, Session: "s"}); res.Kind != "" {
 			t.Errorf("%s: somebody else: %s: %s", tt.limit, res.Kind, res.Text())

@@ -84,6 +84,9 @@ type Meta struct {
 	Labels []Label `json:"labels,omitempty"`
 	// Spend is what one call costs, in units of the operator's choice.
 	Spend float64 `json:"spend,omitempty"`
+	// AsksModels is set where calls may ask models that are paid for: budgets of models
+	// hold for it.
+	AsksModels bool `json:"-"`
 	// Timeout bounds one call; 0 is the gateway's default.
 	Timeout time.Duration `json:"-"`
 	// Exclusive is set where somebody declared that the tool is not

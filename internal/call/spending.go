@@ -70,9 +70,5 @@ func (s *Spending) against(t quota.Taken) {
 
 // refusal is the error for a limit that is used up.
 func refusal(over *quota.Exceeded) *tool.Error {
-	kind := tool.Denied
-	if over.After > 0 {
-		kind = tool.Unavailable
-	}
-	return &tool.Error{Kind: kind, Text: over.Text()}
+	return &tool.Error{Kind: over.Kind(), Text: over.Text()}
 }

@@ -22,6 +22,9 @@ type Authority interface {
 	// Limits returns the names of the limits that the caller of r is given. They must
 	// not be changed.
 	Limits(r *Request) []string
+	// AsksModels reports whether models may be asked for r.Target, so that budgets of
+	// these hold for it.
+	AsksModels(r *Request) bool
 }
 
 // view finds out what of the pool the caller sees. It is outside every stage that

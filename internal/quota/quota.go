@@ -15,7 +15,8 @@
 // up, against none. Calls and units of spend are taken before the call, so a
 // crowd that comes at once gets no more than its limit; bytes and time are known
 // after it, so the call that crosses such a limit is the last one. What models take
-// is counted as they answer: the answer that crosses such a limit is the last one.
+// is counted as they answer: the answer that crosses such a limit is the last one, and
+// calls that ask no model go on.
 //
 // Sessions are names of the caller's choice: a limit of a session keeps a run in
 // bounds, and one of a caller keeps the caller in bounds. A session of no name is
@@ -82,6 +83,7 @@ type Use struct {
 	Names           []string // the limits that the caller is given by name
 	Tool            tool.ID
 	Spend           float64
+	Models          bool // models may be asked for it, so limits of these hold for it
 }
 
 // A Quota counts. The zero value bounds nothing. It is safe for concurrent use.
@@ -123,6 +125,18 @@ type Exceeded struct {
 	Limit Limit
 	What  string        // such as "60 calls a minute"
 	After time.Duration // when there is room again; 0 is never in this run
+
+	total  bool // and no rate
+	models bool
+}
+
+// Kind returns the kind of the refusal: a rate passes in a moment, and a total does not,
+// whether or not it is given back some day.
+func (e *Exceeded) Kind() tool.Kind {
+	if e.After > 0 && !e.total {
+		return tool.Unavailable
+	}
+	return tool.Denied
 }
 
 // Text says so to a model.
@@ -130,6 +144,17 @@ func (e *Exceeded) Text() string {
 	whose := map[Per]string{
 		PerAll: "everybody", PerCaller: "this caller", PerSession: "this session", PerTool: "this tool",
 	}[e.Limit.Per]
+	if e.total {
+		text := fmt.Sprintf("The limit of %s for %s is used up.", e.What, whose)
+		if e.After > 0 {
+			text += fmt.Sprintf(" It is given back in %s, at %s.", brief(max(e.After.Round(time.Minute), time.Minute)), time.Now().Add(e.After).UTC().Format("2006-01-02 15:04 UTC"))
+		}
+		if e.models {
+			text += " Tools that ask no model can be called all the same. Do without those that do, and say what is missing; the operator can raise it."
+			return text
+		}
+		return text + " Do without further calls, and say what is missing; the operator can raise it."
+	}
 	if e.After > 0 {
 		return fmt.Sprintf("The limit of %s for %s is used up. Wait %s before the next call, or do without it.",
 			e.What, whose, e.After.Round(time.Second)+time.Second)
@@ -186,14 +211,14 @@ func (q *Quota) Take(u Use) (Taken, *Exceeded) {
 		}
 		c := q.count(l, q.ids[i], &u, now)
 		if c == nil {
-			return Taken{}, &Exceeded{*l, fmt.Sprintf("%d names at once", maxSubjects), time.Hour}
+			return Taken{}, &Exceeded{Limit: *l, What: fmt.Sprintf("%d names at once", maxSubjects), After: time.Hour}
 		}
 		l.renew(c, now)
-		if over := l.over(c, u.Spend, now); over != nil {
+		if over := l.over(c, &u, now); over != nil {
 			return Taken{}, over
 		}
 		if taken.n == maxMatches {
-			return Taken{}, &Exceeded{*l, fmt.Sprintf("%d limits on one call", maxMatches), 0}
+			return Taken{}, &Exceeded{Limit: *l, What: fmt.Sprintf("%d limits on one call", maxMatches)}
 		}
 		taken.limits[taken.n], taken.counts[taken.n] = l, c
 		taken.n++
@@ -318,27 +343,43 @@ func (l *Limit) renew(c *count, now time.Time) {
 
 // exceeded returns that so much is used up.
 func (l *Limit) exceeded(c *count, now time.Time, format string, args ...any) *Exceeded {
-	e := &Exceeded{Limit: *l, What: fmt.Sprintf(format, args...)}
+	e := &Exceeded{Limit: *l, What: fmt.Sprintf(format, args...), total: true}
 	if l.Every > 0 {
-		e.What += " in " + strings.TrimSuffix(strings.TrimSuffix(l.Every.String(), "0s"), "0m")
+		e.What += " in " + brief(l.Every)
 		e.After = max(l.Every-now.Sub(c.began), time.Second)
 	}
 	return e
 }
 
+// brief writes 24h for 24h0m0s.
+func brief(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
 // overModels returns what another question to a model would exceed, or nil.
 func (l *Limit) overModels(c *count, now time.Time) *Exceeded {
+	var e *Exceeded
 	switch {
 	case l.Tokens > 0 && c.models.tokens >= l.Tokens:
-		return l.exceeded(c, now, "%d tokens of models", l.Tokens)
+		e = l.exceeded(c, now, "%d tokens of models", l.Tokens)
 	case l.Cost > 0 && c.models.cost >= l.Cost:
-		return l.exceeded(c, now, "%g for models", l.Cost)
+		e = l.exceeded(c, now, "a cost of models of %g (in the currency of their prices)", l.Cost)
+	default:
+		return nil
 	}
-	return nil
+	e.models = true
+	return e
 }
 
 // over returns what a further call would exceed, or nil.
-func (l *Limit) over(c *count, spend float64, now time.Time) *Exceeded {
+func (l *Limit) over(c *count, u *Use, now time.Time) *Exceeded {
 	switch {
 	case l.Calls > 0 && c.calls >= l.Calls:
 		return l.exceeded(c, now, "%d calls", l.Calls)
@@ -346,18 +387,20 @@ func (l *Limit) over(c *count, spend float64, now time.Time) *Exceeded {
 		return l.exceeded(c, now, "%d bytes of answers", l.Bytes)
 	case l.Time > 0 && c.time >= l.Time:
 		return l.exceeded(c, now, "%s of calls", l.Time)
-	case l.Spend > 0 && c.spend+spend > l.Spend:
+	case l.Spend > 0 && c.spend+u.Spend > l.Spend:
 		return l.exceeded(c, now, "%g units of spend", l.Spend)
 	}
-	if e := l.overModels(c, now); e != nil {
-		return e
+	if u.Models {
+		if e := l.overModels(c, now); e != nil {
+			return e
+		}
 	}
 	if l.CallsPerMinute == 0 {
 		return nil
 	}
 	if oldest, full := c.recent.full(l.CallsPerMinute); full {
 		if wait := window - now.Sub(oldest); wait > 0 {
-			return &Exceeded{*l, fmt.Sprintf("%d calls a minute", l.CallsPerMinute), wait}
+			return &Exceeded{Limit: *l, What: fmt.Sprintf("%d calls a minute", l.CallsPerMinute), After: wait}
 		}
 	}
 	return nil

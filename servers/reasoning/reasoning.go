@@ -125,7 +125,7 @@ func (s *server) choose(o Options) (err error) {
 func Meta() map[string]tool.Meta {
 	return map[string]tool.Meta{"reasoning": {
 		Registered: true, ReadOnly: true, ConcurrencySafe: true, Idempotent: true,
-		SideEffect: tool.EffectExternal, RiskLevel: tool.RiskMedium, MaxResultChars: maxChars,
+		SideEffect: tool.EffectExternal, RiskLevel: tool.RiskMedium, MaxResultChars: maxChars, AsksModels: true,
 		SearchHint: "think hard reasoning puzzle math proof logic planning analysis second opinion 推理 思考 数学 逻辑 难题",
 	}}
 }

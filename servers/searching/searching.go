@@ -288,7 +288,7 @@ func Meta() map[string]tool.Meta {
 		m[e.name] = tool.Meta{
 			Registered: true, ReadOnly: true, ConcurrencySafe: true, Idempotent: true,
 			SideEffect: tool.EffectNetwork, RiskLevel: e.risk, MaxResultChars: e.maxChars, SearchHint: e.hint,
-			Labels: []tool.Label{tool.LabelEgress, tool.LabelUntrusted},
+			Labels: []tool.Label{tool.LabelEgress, tool.LabelUntrusted}, AsksModels: e.name == "scrape_and_extract_info",
 		}
 	}
 	return m

@@ -162,7 +162,7 @@ func Meta() map[string]tool.Meta {
 	m := func(hint string) tool.Meta {
 		return tool.Meta{
 			Registered: true, ReadOnly: true, ConcurrencySafe: true, Idempotent: true,
-			SideEffect: tool.EffectExternal, RiskLevel: tool.RiskMedium, MaxResultChars: maxChars, SearchHint: hint,
+			SideEffect: tool.EffectExternal, RiskLevel: tool.RiskMedium, MaxResultChars: maxChars, SearchHint: hint, AsksModels: true,
 		}
 	}
 	return map[string]tool.Meta{
