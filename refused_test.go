@@ -3,6 +3,11 @@ package tenon_test
 import (
 	"context"
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,6 +20,19 @@ import (
 // pages.
 func TestRuleOfAServerIsNoBadLuck(t *testing.T) {
 	dir := t.TempDir()
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "out.log")); err != nil {
+		t.Skip("no links here: " + err.Error())
+	}
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	cluster := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, `{"kind":"Status","status":"Failure","reason":"Forbidden","message":"you may not"}`)
+	}))
+	defer cluster.Close()
+	if err := os.WriteFile(kubeconfig, []byte(`{"clusters": [{"name": "c", "cluster": {"server": "`+cluster.URL+`"}}], "users": [{"name": "u", "user": {}}],
+		"contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}], "current-context": "x"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	o := tenon.Options{
 		Bundled: bundled(),
 		Config: write(t, `version: 1
@@ -23,6 +41,10 @@ servers:
   reading: {bundled: reading, in_process: true, options: {roots: ["`+dir+`"]}}
   closed: {bundled: reading, in_process: true}
   websearch: {bundled: websearch, in_process: true}
+  docker: {bundled: docker, in_process: true}
+  hostlog: {bundled: hostlog, in_process: true, options: {paths: ["`+dir+`"]}}
+  knowledge: {bundled: knowledge, in_process: true, options: {roots: ["`+dir+`"], writable: "`+dir+`"}}
+  kubernetes: {bundled: kubernetes, in_process: true, options: {kubeconfig: "`+kubeconfig+`", namespaces: [shop]}}
   system: {bundled: system, in_process: true, options: {scan_roots: ["`+dir+`"]}}
 fallbacks:
   "*/*": [go/other]
@@ -43,6 +65,15 @@ fallbacks:
 		{"closed", "convert_to_markdown", `{"uri":"file:///etc/hostname"}`},
 		{"websearch", "fetch_page", `{"url":"http://127.0.0.1:1/"}`},
 		{"websearch", "web_search", `{"query":"原神"}`},
+		{"docker", "docker_restart", `{"name":"db"}`},
+		{"hostlog", "query_host_log", `{"source":"/etc/passwd"}`},
+		{"hostlog", "query_host_log", `{"source":"` + dir + `/out.log"}`},
+		{"knowledge", "kb_add_document", `{"name":"../x.md","content":"x"}`},
+		{"kubernetes", "k8s_scale", `{"name":"x","replicas":1,"namespace":"shop"}`},
+		{"kubernetes", "k8s_list_pods", `{"namespace":"kube-system"}`},
+		{"kubernetes", "k8s_list_pods", `{"all_namespaces":true}`},
+		{"kubernetes", "k8s_list_pods", `{"namespace":"shop"}`},
+		{"kubernetes", "k8s_top", `{"what":"nodes"}`},
 		{"system", "scan_dir_usage", `{"root":"/etc"}`},
 	} {
 		res := g.Call(t.Context(), tool.Call{Server: c.server, Tool: c.name, Arguments: json.RawMessage(c.args)})

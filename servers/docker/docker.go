@@ -156,7 +156,7 @@ func add[In input, Out any](srv *mcp.Server, s *server, sp spec, answer func(con
 			return "", none, err
 		}
 		if sp.changes && !s.allowed {
-			return "", none, fmt.Errorf("%s is switched off. The operator switches it on with the option allow_restart, "+
+			return "", none, typed.Refuse("%s is switched off. The operator switches it on with the option allow_restart, "+
 				"or with DOCKER_ALLOW_RESTART=true in env: of this server's entry (or in the environment of tenon server docker), and a start of that server. Nothing was changed", sp.Name)
 		}
 		return ask(ctx, s, s.limit(sp, in), in, answer)

@@ -268,16 +268,24 @@ func (rs roots) named(all []file, source string) ([]file, error) {
 				f.Close()
 				return []file{newFile(path, info)}, nil
 			}
+			if strings.Contains(err.Error(), "escapes") { // by a link
+				return nil, rs.refuse(source)
+			}
 			if !errors.Is(err, fs.ErrNotExist) && filepath.IsAbs(source) {
 				return nil, fmt.Errorf("%s: %s", plain(source, 200), reason(err))
 			}
 		}
 	}
 	if !inside {
-		return nil, typed.Refuse("%s is outside of the directories that this server may read (%s). Call list_log_sources for what there is; an operator opens others with the option paths of the server hostlog",
-			plain(source, 200), plain(rs.where(), 400))
+		return nil, rs.refuse(source)
 	}
 	return nil, fmt.Errorf("there is no log %s. %sCall list_log_sources for what there is", plain(source, 200), near(all, source))
+}
+
+// refuse says that a path is none that may be read.
+func (rs roots) refuse(source string) error {
+	return typed.Refuse("%s is outside of the directories that this server may read (%s). Call list_log_sources for what there is; an operator opens others with the option paths of the server hostlog",
+		plain(source, 200), plain(rs.where(), 400))
 }
 
 // near offers up to three logs whose path ends like a source that is none.

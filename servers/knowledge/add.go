@@ -57,7 +57,7 @@ func adds() *mcp.ToolAnnotations {
 
 func (s *server) add(ctx context.Context, in addInput) (addOutput, error) {
 	if s.writable == "" {
-		return addOutput{}, errors.New("nothing may be added: the operator of the knowledge base names no folder for it (option writable)")
+		return addOutput{}, typed.Refuse("nothing may be added: the operator of the knowledge base names no folder for it (option writable)")
 	}
 	name, err := newName(in.Name)
 	if err != nil {
@@ -104,7 +104,9 @@ func newName(name string) (string, error) {
 		return "", wrong(fmt.Sprintf("has more than %d bytes", maxAddedPath))
 	case end != ".md" && end != ".markdown" && end != ".txt":
 		return "", wrong("must end in .md or .txt")
-	case !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name || strings.ContainsAny(name, "\\:*?\"<>|"):
+	case !filepath.IsLocal(filepath.FromSlash(name)):
+		return "", typed.Reword(typed.Refuse("outside"), wrong("is no relative path below the folder for new documents").Error())
+	case path.Clean(name) != name || strings.ContainsAny(name, "\\:*?\"<>|"):
 		return "", wrong("is no relative path")
 	}
 	parts := strings.Split(name, "/")

@@ -159,7 +159,7 @@ func (a *access) client() (*kube.Client, error) {
 func (a *access) namespace(c *kube.Client, given string, all bool) (string, error) {
 	if all {
 		if len(a.o.Namespaces) > 0 {
-			return "", fmt.Errorf("all_namespaces is not allowed here. Ask for one of: %s", strings.Join(a.o.Namespaces, ", "))
+			return "", typed.Refuse("all_namespaces is not allowed here. Ask for one of: %s", strings.Join(a.o.Namespaces, ", "))
 		}
 		return "", nil
 	}
@@ -179,7 +179,7 @@ func (a *access) namespace(c *kube.Client, given string, all bool) (string, erro
 		return "", fmt.Errorf("namespace: %q is no name of a namespace", answer.Line(given, 60))
 	}
 	if len(a.o.Namespaces) > 0 && !slices.Contains(a.o.Namespaces, given) {
-		return "", fmt.Errorf("namespace %s is not allowed here. Ask for one of: %s", answer.Line(given, 60), strings.Join(a.o.Namespaces, ", "))
+		return "", typed.Refuse("namespace %s is not allowed here. Ask for one of: %s", answer.Line(given, 60), strings.Join(a.o.Namespaces, ", "))
 	}
 	return given, nil
 }

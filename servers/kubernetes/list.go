@@ -16,6 +16,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/spelling"
+	"github.com/tenon-mcp/tenon/internal/typed"
 	"github.com/tenon-mcp/tenon/servers/kubernetes/kube"
 )
 
@@ -86,7 +87,7 @@ func (a *access) resource(ctx context.Context, c *kube.Client, kind, namespace s
 	}
 	if !r.Namespaced {
 		if len(a.o.Namespaces) > 0 {
-			return r, "", fmt.Errorf("%s belong to no namespace, and only these may be seen here: %s", r.Name(), strings.Join(a.o.Namespaces, ", "))
+			return r, "", typed.Refuse("%s belong to no namespace, and only these may be seen here: %s", r.Name(), strings.Join(a.o.Namespaces, ", "))
 		}
 		return r, "", nil
 	}

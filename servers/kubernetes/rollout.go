@@ -3,7 +3,6 @@ package kubernetes
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/answer"
+	"github.com/tenon-mcp/tenon/internal/typed"
 	"github.com/tenon-mcp/tenon/servers/kubernetes/kube"
 )
 
@@ -206,7 +206,7 @@ const changeChars = 2000
 // maxReplicas bounds what k8s_scale asks for: more is a slip more often than a wish.
 const maxReplicas = 1000
 
-var errNoChanges = errors.New("changes are not allowed here: the operator sets the option allow_changes of this server, or K8S_ALLOW_CHANGES=true in its environment. " +
+var errNoChanges = typed.Refuse("changes are not allowed here: the operator sets the option allow_changes of this server, or K8S_ALLOW_CHANGES=true in its environment. " +
 	"Tell what you would change and why, and let a person do it")
 
 type scaleInput struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/answer"
+	"github.com/tenon-mcp/tenon/internal/typed"
 	"github.com/tenon-mcp/tenon/servers/kubernetes/kube"
 )
 
@@ -72,7 +73,7 @@ func (s *server) top(ctx context.Context, c *kube.Client, in topInput) (string, 
 	if r.Namespaced {
 		ns, err = s.namespace(c, in.Namespace, in.All)
 	} else if len(s.o.Namespaces) > 0 {
-		err = errors.New("nodes belong to no namespace, and only these may be seen here: " + strings.Join(s.o.Namespaces, ", "))
+		err = typed.Refuse("nodes belong to no namespace, and only these may be seen here: %s", strings.Join(s.o.Namespaces, ", "))
 	}
 	if err != nil {
 		return "", topOutput{}, err

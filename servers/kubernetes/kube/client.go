@@ -55,6 +55,9 @@ type Error struct {
 // Error returns the text.
 func (e *Error) Error() string { return e.Text }
 
+// Refused reports whether a rule of the cluster is behind it: another try changes nothing.
+func (e *Error) Refused() bool { return e.Code == http.StatusForbidden }
+
 // Server returns the address of the cluster.
 func (c *Client) Server() string { return c.server.String() }
 
