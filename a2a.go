@@ -30,7 +30,7 @@ func elsewhere(k maker, d *delegate) (*a2a.Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("agent: a2a: %w", err)
 	}
-	return a2a.New(a2a.Options{URL: d.set.A2A, HTTP: service.HTTP(), Header: reveal(d.set.Headers), Go: k.tasks.Go})
+	return a2a.New(a2a.Options{URL: d.set.A2A, HTTP: service.HTTP(), Header: reveal(d.set.Headers), Go: k.tasks.Go, Closing: k.closing.Done()})
 }
 
 // An a2aHop is an agent elsewhere, as a modern server: what it wants to know it asks by
@@ -64,6 +64,8 @@ func (w *deputy) call(ctx context.Context, subtask string, params []byte) (tool.
 	result, err := client.Do(ctx, h, relay.Request{Method: "tools/call", Params: params, Peer: w.asked.Peer, Progress: progress})
 	if err != nil { // the client was asked, and had no answer
 		h.there.Cancel(ctx, h.waits, false)
+	} else if h.waits != "" { // the client is to come again, and may not
+		h.there.Await(ctx, h.waits, relay.ParkedFor)
 	}
 	return result, err
 }
@@ -125,6 +127,7 @@ func (h *a2aHop) begin(ctx context.Context, params []byte) (w a2a.Work, state a2
 			} `json:"answer"`
 		} `json:"inputResponses"`
 	}
+	h.there.TakeUp(state.Task)
 	_ = json.Unmarshal(params, &said) // what cannot be read is no answer
 	a := said.Responses.Answer
 	if a.Action != "accept" || strings.TrimSpace(a.Content.Answer) == "" {

@@ -26,10 +26,17 @@ func tell(text string) tool.Call {
 	return tool.Call{Arguments: b}
 }
 
+// bindings starts an agent for each way to speak to one.
+func bindings(t *testing.T) map[string]*doubles.Agent {
+	t.Helper()
+	return map[string]*doubles.Agent{
+		"with streams": doubles.StartAgent(t, true, ""), "without": doubles.StartAgent(t, false, ""), "HTTP+JSON": doubles.StartRESTAgent(t),
+	}
+}
+
 // TestAnAgentElsewhere speaks to a server of the official SDK, with and without streams.
 func TestAnAgentElsewhere(t *testing.T) {
-	for _, streams := range []bool{true, false} {
-		d := doubles.StartAgent(t, streams, "")
+	for binding, d := range bindings(t) {
 		g := agentAt(t, d.URL, "")
 		var progress []string
 		for word, want := range map[string]string{
@@ -39,10 +46,10 @@ func TestAnAgentElsewhere(t *testing.T) {
 			c := tell(word)
 			c.Progress = func(p json.RawMessage) { progress = append(progress, string(p)) }
 			if res := subtask(t, g, "there", c); !strings.Contains(res.Text(), want) || (res.Kind == "") != (word == "hello" || word == "depth") {
-				t.Errorf("streams %v: %s: %s: %s", streams, word, res.Kind, res.Text())
+				t.Errorf("%s: %s: %s: %s", binding, word, res.Kind, res.Text())
 			}
 		}
-		if streams && !strings.Contains(strings.Join(progress, "\n"), "I am at it.") {
+		if binding != "without" && !strings.Contains(strings.Join(progress, "\n"), "I am at it.") {
 			t.Errorf("progress %q", progress)
 		}
 		await(t, "the tasks that wait to be canceled", func() bool { return d.Canceled() == 2 })
@@ -56,8 +63,8 @@ func TestAnAgentElsewhere(t *testing.T) {
 
 // TestWhatAnAgentMakes becomes content of MCP.
 func TestWhatAnAgentMakes(t *testing.T) {
-	for _, streams := range []bool{true, false} {
-		g := agentAt(t, doubles.StartAgent(t, streams, "").URL, "")
+	for binding, d := range bindings(t) {
+		g := agentAt(t, d.URL, "")
 		res := subtask(t, g, "there", tell("make"))
 		var got struct {
 			Content    []map[string]any `json:"content"`
@@ -73,7 +80,7 @@ func TestWhatAnAgentMakes(t *testing.T) {
 		resource, _ := got.Content[4]["resource"].(map[string]any)
 		if strings.Join(kinds, " ") != "text text text image resource resource_link" || got.Structured["hosts"] != 3.0 || got.Content[1]["text"] != "part two" ||
 			!strings.HasSuffix(fmt.Sprint(resource["uri"]), "/.._report__1.pdf") || got.Content[5]["uri"] != "https://example.com/x.csv" {
-			t.Errorf("streams %v: %s", streams, res.Raw.Join())
+			t.Errorf("%s: %s", binding, res.Raw.Join())
 		}
 	}
 	g := agentAt(t, doubles.StartAgent(t, true, "").URL, ", max_result_chars: 100")
@@ -85,23 +92,23 @@ func TestWhatAnAgentMakes(t *testing.T) {
 // TestABrokenStreamIsTakenUp goes on with the task where the connection broke.
 func TestABrokenStreamIsTakenUp(t *testing.T) {
 	t.Parallel()
-	d := doubles.StartAgent(t, true, "")
-	g := agentAt(t, d.URL, "")
-	d.Break(2)
-	var wg sync.WaitGroup
-	var res *tool.Result
-	wg.Go(func() { res = subtask(t, g, "there", tell("slow")) })
-	await(t, "the stream to be taken up", func() bool { return len(d.Requests()) >= 3 })
-	close(d.Release)
-	if wg.Wait(); res.Kind != "" || res.Text() != "late" {
-		t.Errorf("%s: %s", res.Kind, res.Text())
+	for _, d := range []*doubles.Agent{doubles.StartAgent(t, true, ""), doubles.StartRESTAgent(t)} {
+		g := agentAt(t, d.URL, "")
+		d.Break(2)
+		var wg sync.WaitGroup
+		var res *tool.Result
+		wg.Go(func() { res = subtask(t, g, "there", tell("slow")) })
+		await(t, "the stream to be taken up", func() bool { return len(d.Requests()) >= 3 })
+		close(d.Release)
+		if wg.Wait(); res.Kind != "" || res.Text() != "late" {
+			t.Errorf("%s: %s", res.Kind, res.Text())
+		}
 	}
 }
 
 // TestAnAgentElsewhereIsCanceled with the call that it works for.
 func TestAnAgentElsewhereIsCanceled(t *testing.T) {
-	for _, streams := range []bool{true, false} {
-		d := doubles.StartAgent(t, streams, "")
+	for binding, d := range bindings(t) {
 		g := agentAt(t, d.URL, "")
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
@@ -110,7 +117,7 @@ func TestAnAgentElsewhereIsCanceled(t *testing.T) {
 		c := tell("wait")
 		c.Server, c.Tool, c.Progress = "there", "execute_subtask", func(json.RawMessage) { said.Store(true) }
 		wg.Go(func() { res = g.Call(ctx, c) })
-		await(t, "the task to begin", func() bool { return said.Load() || !streams && len(d.Requests()) >= 2 })
+		await(t, "the task to begin", func() bool { return said.Load() || binding == "without" && len(d.Requests()) >= 2 })
 		cancel()
 		if wg.Wait(); res.Kind != tool.Canceled {
 			t.Errorf("%s: %s", res.Kind, res.Text())

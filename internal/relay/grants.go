@@ -10,7 +10,7 @@ import (
 // over with it.
 const (
 	maxGrants = 1000
-	grantLife = parkedFor
+	grantLife = ParkedFor
 )
 
 // A grant says what a person has allowed of a request that its client has to come again

@@ -16,7 +16,7 @@ import (
 // Bounds of what waits for modern clients to come again.
 const (
 	maxParked   = 1000
-	parkedFor   = 5 * time.Minute
+	ParkedFor   = 5 * time.Minute
 	gatherGrace = 20 * time.Millisecond // what a server asks at once goes to the client at once
 )
 
@@ -127,10 +127,10 @@ func (w *waiting) leave() (tool.Bytes, error) {
 	w.rounds++
 	st := state{
 		Round: w.rounds, Server: w.server, Caller: w.c.o.Caller, Digest: w.c.o.Digest, Parked: w.id,
-		Expires: time.Now().Add(parkedFor).Unix(), Grant: w.c.grant(),
+		Expires: time.Now().Add(ParkedFor).Unix(), Grant: w.c.grant(),
 	}
 	w.c, w.now = visit{}, Request{}
-	w.deadline = time.AfterFunc(parkedFor, func() {
+	w.deadline = time.AfterFunc(ParkedFor, func() {
 		if w.r.parked.take(w.id) != nil {
 			w.cancel(errGone)
 		}

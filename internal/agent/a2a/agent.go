@@ -43,6 +43,8 @@ type Options struct {
 	// Go runs what goes on after a call: it tells the agent that nobody waits any more.
 	Go    func(func())
 	Pause time.Duration // between two looks at a task; 0 is a second
+	// Closing ends what waits for clients to come again; nil never does.
+	Closing <-chan struct{}
 }
 
 // An Agent is one agent elsewhere. It is safe for concurrent use.
@@ -52,7 +54,8 @@ type Agent struct {
 
 	mu     sync.Mutex
 	client *a2aclient.Client
-	until  time.Time // the card counts
+	until  time.Time                // the card counts
+	waits  map[string]chan struct{} // tasks that wait for an answer, by name
 }
 
 // New returns an agent. Nothing is asked yet.
@@ -187,6 +190,49 @@ func (a *Agent) Cancel(ctx context.Context, task string, ended bool) {
 		defer cancel()
 		_, _ = client.CancelTask(ctx, &protocol.CancelTaskRequest{ID: protocol.TaskID(task)}) // it may have ended meanwhile
 	})
+}
+
+// maxWaits is how many tasks wait for answers at once.
+const maxWaits = 1000
+
+// Await cancels a task that waits for an answer, unless it is taken up before its time is
+// over. Where too many wait it is canceled at once.
+func (a *Agent) Await(ctx context.Context, task string, life time.Duration) {
+	a.mu.Lock()
+	full, taken := len(a.waits) >= maxWaits, make(chan struct{})
+	if !full {
+		if a.waits == nil {
+			a.waits = map[string]chan struct{}{}
+		}
+		a.waits[task] = taken
+	}
+	a.mu.Unlock()
+	if full {
+		a.Cancel(ctx, task, false)
+		return
+	}
+	a.o.Go(func() {
+		timer := time.NewTimer(life)
+		defer timer.Stop()
+		select {
+		case <-taken:
+			return
+		case <-timer.C:
+		case <-a.o.Closing:
+		}
+		a.TakeUp(task)
+		a.Cancel(ctx, task, false)
+	})
+}
+
+// TakeUp says that somebody goes on with a task.
+func (a *Agent) TakeUp(task string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if taken := a.waits[task]; taken != nil {
+		delete(a.waits, task)
+		close(taken)
+	}
 }
 
 // ended returns why ctx has ended, where it has, else err.

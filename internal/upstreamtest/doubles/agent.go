@@ -31,7 +31,20 @@ type Agent struct {
 // it is.
 func StartAgent(tb testing.TB, streams bool, elsewhere string) *Agent {
 	tb.Helper()
-	d := &Agent{Release: make(chan struct{})}
+	d := &Agent{}
+	return d.start(tb, streams, elsewhere, a2a.TransportProtocolJSONRPC, a2asrv.NewJSONRPCHandler(a2asrv.NewHandler(d)))
+}
+
+// StartRESTAgent starts an agent that is spoken to by HTTP+JSON alone.
+func StartRESTAgent(tb testing.TB) *Agent {
+	tb.Helper()
+	d := &Agent{}
+	return d.start(tb, true, "", a2a.TransportProtocolHTTPJSON, http.StripPrefix("/invoke", a2asrv.NewRESTHandler(a2asrv.NewHandler(d))))
+}
+
+func (d *Agent) start(tb testing.TB, streams bool, elsewhere string, binding a2a.TransportProtocol, handler http.Handler) *Agent {
+	tb.Helper()
+	d.Release = make(chan struct{})
 	mux := http.NewServeMux()
 	srv := httptest.NewServer(mux)
 	at := srv.URL + "/invoke"
@@ -40,11 +53,10 @@ func StartAgent(tb testing.TB, streams bool, elsewhere string) *Agent {
 	}
 	mux.Handle("/.well-known/agent-card.json", a2asrv.NewStaticAgentCardHandler(&a2a.AgentCard{
 		Name: "double", Description: "a double", Version: "1", DefaultInputModes: []string{"text"}, DefaultOutputModes: []string{"text"},
-		SupportedInterfaces: []*a2a.AgentInterface{a2a.NewAgentInterface(at, a2a.TransportProtocolJSONRPC)},
+		SupportedInterfaces: []*a2a.AgentInterface{a2a.NewAgentInterface(at, binding)},
 		Capabilities:        a2a.AgentCapabilities{Streaming: streams}, Skills: []a2a.AgentSkill{},
 	}))
-	rpc := a2asrv.NewJSONRPCHandler(a2asrv.NewHandler(d))
-	mux.HandleFunc("/invoke", func(w http.ResponseWriter, r *http.Request) {
+	take := func(w http.ResponseWriter, r *http.Request) {
 		d.mu.Lock()
 		d.requests = append(d.requests, r.Header.Get("Authorization"))
 		broken := d.breaks > 0 && strings.Contains(r.Header.Get("Accept"), "event-stream")
@@ -55,8 +67,10 @@ func StartAgent(tb testing.TB, streams bool, elsewhere string) *Agent {
 		if broken {
 			w = &breaking{ResponseWriter: w, after: 2}
 		}
-		rpc.ServeHTTP(w, r)
-	})
+		handler.ServeHTTP(w, r)
+	}
+	mux.HandleFunc("/invoke", take)
+	mux.HandleFunc("/invoke/", take)
 	tb.Cleanup(func() {
 		srv.CloseClientConnections()
 		srv.Close()
