@@ -121,22 +121,23 @@ type Problem = config.Problem
 
 // A Gateway is an open pool. It is safe for concurrent use. Close it.
 type Gateway struct {
-	o       Options
-	log     *slog.Logger
-	secrets *redact.Redactor
-	spawner *proc.Spawner
-	record  records
-	events  broadcast[Event]
-	long    longResults
-	memory  memory
-	ledger  *ledger.Ledger // outlives a reload: what was done is done
-	quota   *quota.Quota   // outlives it too: what was used is used
-	taint   *taint.Tracker
-	stops   *Stops
-	access  *access.Access // so do callers
-	relay   *relay.Relay
-	own     ownTools
-	tasksAt tasks
+	o        Options
+	log      *slog.Logger
+	secrets  *redact.Redactor
+	spawner  *proc.Spawner
+	record   records
+	events   broadcast[Event]
+	long     longResults
+	memory   memory
+	ledger   *ledger.Ledger // outlives a reload: what was done is done
+	quota    *quota.Quota   // outlives it too: what was used is used
+	taint    *taint.Tracker
+	stops    *Stops
+	access   *access.Access // so do callers
+	relay    *relay.Relay
+	sessions sessionNames // as bundled servers know them
+	own      ownTools
+	tasksAt  tasks
 
 	pool      atomic.Pointer[pool] // the current one
 	offering  sync.Mutex           // held while a list of tools is offered, and while pools change
@@ -195,6 +196,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	g.closing, g.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	g.leaving, g.leave = context.WithCancel(g.closing)
 	g.relay = relay.New(g.closing)
+	g.sessions.dir, g.sessions.warn = o.StateDir, g.log.Warn
 	g.approvals = newApprovals(g)
 	openStops(g, o)
 	g.logins = openLogins(o, func(tokens []tool.Secret) { secrets.Learn(tokens) })
