@@ -40,6 +40,7 @@ func (s *server) addCreate(srv *mcp.Server) {
 		if in.Timeout < 1 {
 			return nil, createOutput{}, fmt.Errorf("timeout must be at least 1 second, not %d", in.Timeout)
 		}
+		ctx = telling(ctx, req)
 		status, err := s.backend.Check(ctx)
 		if err != nil {
 			return nil, createOutput{}, s.told(err)
@@ -59,6 +60,24 @@ func (s *server) addCreate(srv *mcp.Server) {
 		text := fmt.Sprintf("Sandbox created with sandbox_id: %s\nPython %s, %s of memory, %s for files in /home/user. It ends after %d s without use. %s",
 			out.SandboxID, out.Python, mib(out.MemoryMB), mib(out.DiskMB), out.Timeout, s.network("There is no network."))
 		return typed.Text(cut(text, 500)), out, nil
+	})
+}
+
+// telling lets a caller that wants to know hear how far a sandbox is whose image is
+// fetched first.
+func telling(ctx context.Context, req *mcp.CallToolRequest) context.Context {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return ctx
+	}
+	told := 0.0
+	return sandbox.Telling(ctx, func(p sandbox.Progress) {
+		message := p.Doing
+		if p.Done > 0 {
+			message += fmt.Sprintf(": %d MiB so far", p.Done>>20)
+		}
+		told++ // the bytes of layers that are still unknown make their sum no measure
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: told, Message: message}) // one that is lost is followed by others
 	})
 }
 
@@ -215,7 +234,7 @@ func (s *server) addStateless(srv *mcp.Server) {
 			"Returns what was printed, the value of the last expression, and a traceback where it failed. " + s.network("No network."),
 		Annotations: changes(false), MaxArguments: maxArguments,
 	}, func(ctx context.Context, req *mcp.CallToolRequest, in pythonInput) ([]mcp.Content, codeOutput, error) {
-		h, err := s.boxes.create(ctx, req, s.spec, s.run+time.Minute)
+		h, err := s.boxes.create(telling(ctx, req), req, s.spec, s.run+time.Minute)
 		if err != nil {
 			return nil, codeOutput{}, s.told(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -94,22 +93,6 @@ func (e *engine) image(ctx context.Context, name string, pull bool) error {
 	}
 	if about.Config != nil && len(about.Config.Volumes) > 0 {
 		return &sandbox.Error{Kind: sandbox.Unavailable, Text: fmt.Sprintf("the image %s declares volumes, whose space on the disk nobody bounds: set docker_image to one without", name)}
-	}
-	return nil
-}
-
-// pull has the engine fetch an image.
-func (e *engine) pull(ctx context.Context, name string) error {
-	ctx, cancel := within(ctx, pullLimit)
-	defer cancel()
-	doing := "fetch the image " + name
-	answer, err := e.ImagePull(ctx, name, client.ImagePullOptions{})
-	if err != nil {
-		return e.failed(ctx, doing, err)
-	}
-	err = errors.Join(answer.Wait(ctx), answer.Close())
-	if err != nil && !errors.Is(err, io.EOF) {
-		return e.failed(ctx, doing, err)
 	}
 	return nil
 }
