@@ -173,3 +173,15 @@ func TestPeersAreToldNoSecret(t *testing.T) {
 		t.Error("nobody became somebody")
 	}
 }
+
+// TestPartsOfSecretsAreHidden: a server is given a password within something longer, and
+// shows it alone.
+func TestPartsOfSecretsAreHidden(t *testing.T) {
+	o := tenon.Options{Config: write(t, "version: 1\npolicy: {redact: true}\nservers:\n  other: {command: nothing, env: {STORE: 'Server=db;User Id=sa;Password=winterberg;', HOOK: 'https://h/x?token=hookwinter', MORE: '{\"password\":\"snowyhills\"}', MYPASSWORD: greenvalley}}\n")}
+	tenon.AddTool(&o, tenon.Function{Name: "works"}, func(context.Context, struct{}) (any, error) {
+		return "winterberg, hookwinter, snowyhills and greenvalley", nil
+	})
+	if got := open(t, o).Call(t.Context(), tool.Call{Server: "go", Tool: "works"}).Text(); strings.Count(got, "•••") != 4 {
+		t.Error(got)
+	}
+}

@@ -367,3 +367,55 @@ func TestRandomIsNoSetting(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatHoldsASecretIsNoSetting: names and notations by which a word is known as one.
+func TestWhatHoldsASecretIsNoSetting(t *testing.T) {
+	for _, value := range []string{
+		`{"user":"ann","password":"winterberg"}`, `{"db":{"pin":482915}}`, "{'password': 'winterberg'}", "password: winterberg", "user: ann\npassword: winterberg\n",
+		"Authorization: Bearer winterberg", "Bearer winterbergschloss", "--password winterberg", "-u app:winterberg", "postgres://u:pa ss[@h/db", "app:winterberg@/prod",
+		"app:winterberg@tcp(db:3306)/prod", "Server=db;User Id=sa;Password=Winter berg;", "https://x/#access_token=winter", "https://winter@github.com/x/y",
+		"/data/wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY", "./aB3dE6fG9hJ2kL5mN8",
+	} {
+		if redact.IsSetting("X", value) {
+			t.Errorf("%s is a setting", value)
+		}
+	}
+	for name := range strings.FieldsSeq(`PASSWORDS APIKEYS TOKENS DB_PW SMTP_AUTH HTTP_AUTH USERPASS CREDS API_KEY_VALUE PRIVATE_KEY_PEM VAULT_SECRET_ID
+		ROLE_SECRET_ID MYPASSWORD MASTERPASSWORD GHTOKEN KEY_MATERIAL PIN sessionid`) {
+		if redact.IsSetting(name, "winterberg") {
+			t.Errorf("%s is the name of a setting", name)
+		}
+	}
+	for name := range strings.FieldsSeq("sort_key PARTITION_KEY primary_key FOREIGN_KEY public_key MAX_TOKENS USE_AUTH MONKEY KEYBOARD KEY_ID") {
+		if !redact.IsSetting(name, "tenants") {
+			t.Errorf("%s is the name of a secret", name)
+		}
+	}
+	for _, value := range []string{
+		"mysqldb-rw.svc.cluster.local", "ghcr.io/foo/bar@sha256:abc", "ghcr.io/foo/bar@sha256:" + strings.Repeat("0a", 32), "Basic usage: read the manual", "image:1.0",
+		"/opt/MyApplicationV2Server/bin", "/nix/store/0a1b2c3d4e5f6071829304a5b6c7d8e9-python", "level: debug", `{"key":"name"}`, "-u 1000:1000",
+	} {
+		if !redact.IsSetting("X", value) {
+			t.Errorf("%s is no setting", value)
+		}
+	}
+}
+
+// TestPartsOfSecrets: what a hidden value holds is hidden where it stands alone.
+func TestPartsOfSecrets(t *testing.T) {
+	const line = "bm90LWEtcmVhbC1rZXktYnV0LWEtbGluZS1vZi1vbmU"
+	for part, whole := range map[string]string{
+		"Winterberg9x": "Server=db;User Id=sa;Password=Winterberg9x;", "hookwinter": "https://h/x?token=hookwinter", "winteruser": "https://winteruser@h/x",
+		line: "-----BEGIN PRIVATE KEY-----\n" + line + "\n-----END PRIVATE KEY-----\n", "winterberg": `{"user":"ann","a":{"password":"winterberg"}}`,
+		"pa ss[word": "postgres://u:pa ss[word@h/db", "winterhome": "host=db user=app password='winterhome' dbname=x", "snowyhills": "password: snowyhills",
+		"greenvalley": "--password greenvalley",
+	} {
+		r, err := redact.New(redact.Options{Secrets: []tool.Secret{tool.NewSecret(whole)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Text("the value " + part + " of db.example.com"); strings.Contains(got, part) || !strings.Contains(got, "db.example.com") {
+			t.Errorf("of %s: %s", whole, got)
+		}
+	}
+}

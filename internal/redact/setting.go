@@ -15,29 +15,63 @@ func IsSetting(name, value string) bool {
 	return !namesSecret(name) && !isRandom(value)
 }
 
+// set returns the set of some words.
+func set(words string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		out[w] = true
+	}
+	return out
+}
+
+// Words of names.
+var (
+	// carriers say in what form a secret is given.
+	carriers = set("value values pem material raw b64 base64 text string hex")
+	// places say where a secret is, or something else about it.
+	places = set(`file path dir url uri name type mode length len ttl count limit min max
+		expiry timeout endpoint header provider store backend enabled required id`)
+	// secretWords are secrets whatever stands before them, and innerWords whatever does
+	// behind them.
+	secretWords = set("pat pwd pw pass key keys auth creds cred pin userpass dbpw dbpass sessionid passwords passwds passphrases apikeys tokens")
+	innerWords  = set("password passwd passphrase secret token credential")
+	// endings of words that are written as one.
+	endings = []string{"password", "passwd", "passwort", "passphrase", "secret", "token", "apikey", "accesskey", "secretkey", "privatekey"}
+	// harmless are words before some of them, which are then no secrets.
+	harmless = map[string]map[string]bool{
+		"key":    set("sort partition primary foreign public cache routing group index hash range row object shard dedup lookup"),
+		"keys":   set("sort partition primary foreign public cache"),
+		"auth":   set("use no require enable disable allow with skip"),
+		"tokens": set("max min num n total input output prompt completion context budget reserved cached thinking reasoning"),
+	}
+)
+
 // namesSecret reports whether the name of a variable, a header or an option says that
 // its value is a secret. It reads more into it than isSecretName does, which looks at
 // names in any text.
 func namesSecret(name string) bool {
 	w := words(name)
-	for len(w) > 0 && strings.Trim(w[len(w)-1], "0123456789") == "" { // API_KEY_2
+	for len(w) > 0 && strings.Trim(w[len(w)-1], "0123456789") == "" || len(w) > 1 && carriers[w[len(w)-1]] { // API_KEY_2, API_KEY_VALUE
 		w = w[:len(w)-1]
 	}
 	if len(w) == 0 {
 		return false
 	}
-	last := w[len(w)-1]
-	switch last {
-	case "key", "pat", "pwd", "pass", "keys":
-		return true
-	case "file", "path", "dir", "url", "uri", "name", "type", "mode", "length", "len", "ttl", "count", "limit", "min", "max",
-		"expiry", "timeout", "endpoint", "header", "provider", "store", "backend", "enabled", "required", "id":
-		return isSecretName(name)
+	last, before := w[len(w)-1], ""
+	if len(w) > 1 {
+		before = w[len(w)-2]
 	}
-	return isSecretName(name) || isSecretName(strings.Join(w, "_")) ||
-		slices.ContainsFunc(w[:len(w)-1], func(s string) bool {
-			return s == "password" || s == "passwd" || s == "passphrase" || s == "secret" || s == "token" && w[0] != "max" || s == "credential"
-		})
+	switch {
+	case places[last]:
+		return isSecretName(name) || last == "id" && before == "secret"
+	case harmless[last][before]:
+		return false
+	case secretWords[last], isSecretName(name), isSecretName(strings.Join(w, "_")):
+		return true
+	case slices.ContainsFunc(endings, func(end string) bool { return len(last) > len(end) && strings.HasSuffix(last, end) }):
+		return true
+	}
+	return slices.ContainsFunc(w[:len(w)-1], func(s string) bool { return innerWords[s] && (s != "token" || w[0] != "max") })
 }
 
 // isRandom reports whether a value looks random, as keys and passwords do, or holds a
@@ -48,17 +82,20 @@ func isRandom(s string) bool {
 	switch {
 	case len(s) > longest:
 		return true
-	case isPath(s): // its folders may have any name
-		return false
+	case isPath(s): // its folders may have almost any name
+		return slices.ContainsFunc(strings.FieldsFunc(s, func(r rune) bool { return r >= 0x80 || !isAlnum(int(r)) }), isScrambled)
+	case len(named(s)) > 0:
+		return true
 	}
-	if strings.Contains(s, "://") {
-		if u, err := url.Parse(s); err == nil && (u.User != nil || inQuery(u)) {
-			return true
-		}
+	if u, err := url.Parse(s); err == nil && strings.Contains(s, "://") && (u.User != nil || len(secretsOf(u)) > 0) {
+		return true
+	}
+	if strings.Contains(s, "@sha") {
+		s = notation().digest.ReplaceAllString(s, "")
 	}
 	var p parts
 	for _, token := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" \t\r\n,;\"'`()[]{}<>|", r) }) {
-		if name, value, ok := strings.Cut(token, "="); ok && value != "" && namesSecret(name) || signed(token) {
+		if signed(token) {
 			return true
 		}
 	}
@@ -67,7 +104,17 @@ func isRandom(s string) bool {
 			return true
 		}
 	}
-	return p.random()
+	return p.random() && !notation().host.MatchString(s)
+}
+
+// isScrambled reports whether a part of a path looks random.
+func isScrambled(s string) bool {
+	const short = 16
+	if len(s) < short || strings.ToLower(s) == s || strings.ToUpper(s) == s || strings.Trim(s, "0123456789") == "" || !strings.ContainsAny(s, "0123456789") {
+		return false
+	}
+	runs := runsOf(s)
+	return len(runs) > 6 || slices.ContainsFunc(runs, func(r string) bool { return isHumped(len(words(r)), len(r)) })
 }
 
 // isPath reports whether a value is the path of a file: a key may begin with a slash
@@ -81,17 +128,6 @@ func isPath(s string) bool {
 	case "Applications", "Library", "Users", "Volumes", "app", "bin", "data", "dev", "etc", "home", "lib", "media", "mnt", "nix", "opt", "private", "proc", "root",
 		"run", "sbin", "snap", "srv", "sys", "tmp", "usr", "var", "workspace", "workspaces":
 		return s[0] == '/' && ok && rest != ""
-	}
-	return false
-}
-
-// inQuery reports whether the query of an address, or what stands behind its #, holds
-// a secret.
-func inQuery(u *url.URL) bool {
-	for name, list := range u.Query() {
-		if namesSecret(name) || name == "sig" || name == "signature" || name == "code" || slices.ContainsFunc(list, isRandom) {
-			return true
-		}
 	}
 	return false
 }

@@ -17,32 +17,6 @@ const (
 	longest = 16 << 10
 )
 
-// inner returns the secrets within a secret: the credential behind the name of its
-// scheme, and the password of an address.
-func inner(s string) []string {
-	var out []string
-	if scheme, rest, ok := strings.Cut(s, " "); ok {
-		switch strings.ToLower(scheme) {
-		case "basic":
-			if plain, err := base64.StdEncoding.DecodeString(rest); err == nil {
-				_, password, _ := strings.Cut(string(plain), ":")
-				out = append(out, password)
-			}
-			out = append(out, rest)
-		case "bearer", "token", "apikey", "bot", "key":
-			out = append(out, strings.TrimSpace(rest))
-		}
-	}
-	if strings.Contains(s, "://") {
-		if u, err := url.Parse(s); err == nil && u.User != nil {
-			if password, ok := u.User.Password(); ok {
-				out = append(out, password)
-			}
-		}
-	}
-	return out
-}
-
 // spellings returns the forms in which a secret is looked for: as it is, within
 // JSON, within JSON in a text of JSON, in an address, and within base64, where what
 // stands before it decides about its letters.
