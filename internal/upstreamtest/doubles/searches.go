@@ -221,17 +221,23 @@ func OpenWebSearch(web *Web) *Double {
 		}
 		results := []object{}
 		if len(partial) < len(in.Engines) && !f.Empty {
-			for i, p := range slice(web.Search(in.Query), 0, limit) {
-				u, _ := url.Parse(p.URL)
-				r := object{"title": p.Title, "url": p.URL, "description": p.Snippet(), "source": u.Hostname(), "sourceDomain": u.Hostname(), "engine": in.Engines[0], "engines": in.Engines[:1], "score": 1 / float64(i+1)}
-				if p.Date != "" {
-					r["dateText"], r["publishedAt"] = p.Date, p.Date+"T00:00:00.000Z"
-				}
-				results = append(results, r)
-			}
+			results = openResults(slice(web.Search(in.Query), 0, limit), in.Engines[0])
 		}
 		openOK(w, object{"query": in.Query, "engines": in.Engines, "retrievedAt": "2026-01-01T00:00:00.000Z", "totalResults": len(results), "results": results, "partialFailures": partial})
 	}, fail)
+}
+
+func openResults(found []Page, engine string) []object {
+	results := []object{}
+	for i, p := range found {
+		u, _ := url.Parse(p.URL)
+		r := object{"title": p.Title, "url": p.URL, "description": p.Snippet(), "source": u.Hostname(), "sourceDomain": u.Hostname(), "engine": engine, "engines": []string{engine}, "score": 1 / float64(i+1)}
+		if p.Date != "" {
+			r["dateText"], r["publishedAt"] = p.Date, p.Date+"T00:00:00.000Z"
+		}
+		results = append(results, r)
+	}
+	return results
 }
 
 func openOK(w http.ResponseWriter, data object) {
