@@ -96,6 +96,7 @@ var faults = []faultCase{
 	},
 	{name: "crash before reading", before: readFault, want: unknown, deadly: true, but: map[string]want{stdio: lost("exit status 7"), "stdio/call": fine, "json/call": refused, "events/call": refused, "sse/call": refused}},
 	{name: "crash before answer", args: kind("crash"), want: unknown, deadly: true, but: map[string]want{stdio: lost("exit status 7")}},
+	{name: "crash long after the end of output", args: kind("crash late"), on: onlyStdio, deadly: true, want: lost("exit status 7")},
 	{name: "crash in answer", args: kind("crash in answer"), want: unknown, deadly: true, but: map[string]want{stdio: lost("crashed as told")}},
 	{name: "crash after answer", args: kind("crash after answer"), want: fine, deadly: true, after: isDown},
 

@@ -155,9 +155,9 @@ func failure(ctx context.Context, l *link, err error, unsent bool) error {
 		return context.Cause(ctx)
 	}
 	if _, elsewhere := errors.AsType[*wire.RedirectError](err); unsent || elsewhere {
-		return unavailable(l.from.o.Name, l.from.o.Mask(tool.Flatten(l.explain(err))))
+		return unavailable(l.from.o.Name, l.from.o.Mask(tool.Flatten(l.explain(ctx, err))))
 	}
-	lost := &LostError{Server: l.from.o.Name, Err: errors.New(l.from.o.Mask(l.explain(err).Error()))}
+	lost := &LostError{Server: l.from.o.Name, Err: errors.New(l.from.o.Mask(l.explain(ctx, err).Error()))}
 	if e, ok := errors.AsType[*wire.HTTPError](err); ok {
 		lost.status, lost.wait = e.Status, e.RetryAfter
 	}

@@ -25,8 +25,13 @@ import (
 const (
 	// stopBound bounds the stop ladder of a process.
 	stopBound = 10 * time.Second
-	// reapBound is how long a closed pipe waits for the exit status behind it.
+	// reapBound is how long a failure waits for an exit status that may be behind
+	// it, and exitBound where there is one in all likelihood: the process has closed
+	// a pipe, which is what one does first that ends. A busy machine takes its time
+	// for the rest. Both together are shorter than the second after which proc asks
+	// what it stops to terminate, or that would count as its end.
 	reapBound = 80 * time.Millisecond
+	exitBound = 600 * time.Millisecond
 	// drainBound is how long the output of an ended process may take to arrive
 	// where something that it started keeps the pipe open.
 	drainBound = 30 * time.Millisecond
@@ -201,7 +206,7 @@ func (d *dialer) tie(l *link) *link {
 func (d *dialer) greet(ctx context.Context, l *link, o opening) (*link, era.Era, error) {
 	p, next, err := d.shake(ctx, l.client, o, probeGrace)
 	if err != nil {
-		err = l.explain(err)
+		err = l.explain(ctx, err)
 		_ = l.close()
 		return nil, next, err
 	}
@@ -354,28 +359,47 @@ func (l *link) stderr() string {
 
 // explain adds to an error what the process behind the link has to say: its exit
 // status, and the last of its standard error.
-func (l *link) explain(err error) error {
+func (l *link) explain(ctx context.Context, err error) error {
 	if l.process == nil {
 		return err
 	}
-	select {
-	case <-l.process.Done():
-		if errors.Is(err, wire.ErrGarbage) || errors.Is(err, jsonrpc.ErrEndless) {
-			break // that is why it was ended
-		}
+	ours := errors.Is(err, wire.ErrGarbage) || errors.Is(err, jsonrpc.ErrEndless) // that is why it was ended
+	ended := l.client.Err()
+	likely := ended != nil && !ours && !errors.Is(ended, wire.ErrClosed)
+	reaped := l.reaped(ctx, likely)
+	ended = l.client.Err() // it may have come late
+	switch {
+	case reaped && ours:
+	case reaped:
 		err = fmt.Errorf("process ended (%s)", l.process.Exit())
-	case <-time.After(reapBound):
-		switch ended := l.client.Err(); {
-		case ended != nil && !errors.Is(ended, io.EOF) && isDeaf(l.process):
-			err = errors.New("process closed its input")
-		case ended != nil:
-			err = fmt.Errorf("process closed its output: %w", err)
-		}
+	case ended != nil && !errors.Is(ended, io.EOF) && isDeaf(l.process):
+		err = errors.New("process closed its input")
+	case ended != nil:
+		err = fmt.Errorf("process closed its output: %w", err)
 	}
 	if tail := l.stderr(); tail != "" {
 		err = fmt.Errorf("%w; its last words: %s", err, lastLines(tail, 300))
 	}
 	return l.from.o.confined(err)
+}
+
+// reaped waits for the exit status, for longer where one is likely and ctx goes on.
+func (l *link) reaped(ctx context.Context, likely bool) bool {
+	select {
+	case <-l.process.Done():
+		return true
+	case <-time.After(reapBound):
+	}
+	if !likely {
+		return false
+	}
+	select {
+	case <-l.process.Done():
+		return true
+	case <-time.After(exitBound):
+	case <-ctx.Done():
+	}
+	return false
 }
 
 func isDeaf(p *proc.Process) bool {

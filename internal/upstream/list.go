@@ -54,7 +54,7 @@ func (l *link) list(ctx context.Context) ([]json.RawMessage, error) {
 			return tools, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("tools/list: %w", l.explain(err))
+			return nil, fmt.Errorf("tools/list: %w", l.explain(ctx, err))
 		}
 		var page struct {
 			Tools []json.RawMessage `json:"tools"`

@@ -297,10 +297,8 @@ func (l *link) last(mask func(string) string) string {
 	if l.process == nil {
 		return mask(tool.Flatten(l.client.Err()))
 	}
-	select {
-	case <-l.process.Done():
+	if l.reaped(l.from.ctx, true) {
 		return fmt.Sprintf("its process ended (%s)", l.process.Exit())
-	case <-time.After(reapBound):
-		return "its process closed its output"
 	}
+	return "its process closed its output"
 }

@@ -207,7 +207,7 @@ func (s *Server) watch(l *link) {
 		return // Close sees to the rest
 	}
 	s.lose(l, ended, why) // at once: the next call does not wait for what follows
-	why = l.explain(why)
+	why = l.explain(s.ctx, why)
 	s.mu.Lock()
 	wanted := l.lostFor == "" // it was let go on purpose
 	if !wanted {
