@@ -14,6 +14,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/internal/upstreamtest"
 	"github.com/tenon-mcp/tenon/tool"
@@ -52,6 +54,12 @@ const (
 // nothing is left.
 func TestMatrix(t *testing.T) {
 	table := &table{own: ownStart(t)}
+	t.Cleanup(func() {
+		t.Log("\n" + table.String())
+		if err := goleak.Find(); err != nil { // of any group: they run side by side
+			t.Error(err)
+		}
+	})
 	for _, transport := range transports {
 		for _, isolation := range isolations {
 			// Sessions of one HTTP server differ from each other in their header alone, and
@@ -61,6 +69,7 @@ func TestMatrix(t *testing.T) {
 				continue
 			}
 			t.Run(transport+"/"+isolation, func(t *testing.T) {
+				t.Parallel() // the last cases of a group wait for long, and the next one need not
 				g := newGroup(t, transport, isolation)
 				t.Run("cases", func(t *testing.T) {
 					for _, f := range faults {
@@ -76,7 +85,6 @@ func TestMatrix(t *testing.T) {
 			})
 		}
 	}
-	t.Log("\n" + table.String())
 }
 
 // A group is the part of the matrix that one gateway serves.
@@ -252,7 +260,7 @@ func (g *group) close(t *testing.T) {
 	if g.remote != nil {
 		g.remote.Kill()
 	}
-	nothingLeft(t, g.starts)
+	noProcessLeft(t, g.starts)
 }
 
 // A row is what came of one fault.
