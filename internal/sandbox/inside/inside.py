@@ -14,21 +14,11 @@ QUIET = 300  # seconds without a word, after which nobody is there any more
 
 
 class Refused(Exception):
-    def __init__(self, text, kind="invalid"):
-        self.text, self.kind = text, kind
+    """A reason, which is a word: whoever is outside says it in a sentence of his own."""
 
 
 def explain(e):
-    known = {
-        errno.ENOENT: "there is no such file or folder", errno.ELOOP: "the path leads out of %s by a symbolic link" % HOME,
-        errno.EISDIR: "it is a folder, not a file", errno.ENOTDIR: "a part of the path is a file, not a folder",
-        errno.ENXIO: "it is no ordinary file", errno.ENAMETOOLONG: "the path is too long",
-    }
-    if e.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return Refused("the disk of the sandbox is full: remove files, or create another sandbox", "limit")
-    if e.errno in (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM):
-        return Refused("the sandbox has too much open or running already (%s)" % e.strerror, "limit")
-    return Refused(known.get(e.errno) or str(e.strerror or e))
+    return Refused(errno.errorcode.get(e.errno, ""))
 
 
 # Files.
@@ -271,14 +261,10 @@ def opened(kind, number, body):
         answer = {b"s": start, b"p": put, b"g": get}[kind](c, o)
     except OSError as e:
         c.close()
-        r = explain(e)
-        return reply(number, error=r.text, kind=r.kind)
-    except Refused as r:
-        c.close()
-        return reply(number, error=r.text, kind=r.kind)
+        return reply(number, error=str(explain(e)) or "other")
     except (MemoryError, RecursionError):
         c.close()
-        return reply(number, error="the sandbox has no memory left", kind="limit")
+        return reply(number, error="ENOMEM")
     channels[number] = c
     reply(number, **answer)
 
@@ -318,7 +304,7 @@ def data(c, body):
     try:
         c.left -= len(body)
         if c.left < 0:
-            raise Refused("the file is too large", "limit")
+            raise Refused("large")
         while body:
             body = body[os.write(c.sink, body):]
     except OSError as e:
@@ -358,7 +344,7 @@ def finished(c):
     failed = c.failed
     drop(c)
     if failed is not None:
-        return reply(c.number, error=failed.text, kind=failed.kind)
+        return reply(c.number, error=str(failed) or "other")
     reply(c.number, file={"size": size, "kind": "file", "modified": int(time.time())})
 
 

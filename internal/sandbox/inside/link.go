@@ -9,8 +9,6 @@ import (
 	"io"
 	"sync"
 	"time"
-
-	"github.com/tenon-mcp/tenon/internal/sandbox"
 )
 
 // The kinds of frames, as the program has them: to it, and from it.
@@ -40,11 +38,10 @@ type order struct {
 
 // A reply is what comes back for it.
 type reply struct {
-	Error  string       `json:"error"`
-	Kind   sandbox.Kind `json:"kind"`
-	Python string       `json:"python"`
-	File   *entry       `json:"file"`
-	Limits *limits      `json:"limits"`
+	Error  string  `json:"error"` // a word of refusals
+	Python string  `json:"python"`
+	File   *entry  `json:"file"`
+	Limits *limits `json:"limits"`
 	List   *struct {
 		Files []entry `json:"files"`
 		More  bool    `json:"more"`
@@ -306,17 +303,6 @@ func (c *channel) reply(ctx context.Context) (reply, error) {
 	case <-ctx.Done():
 		return reply{}, ctx.Err()
 	}
-}
-
-func (r reply) err() error {
-	if r.Error == "" {
-		return nil
-	}
-	kind := sandbox.Invalid
-	if r.Kind == sandbox.Limit {
-		kind = sandbox.Limit
-	}
-	return &sandbox.Error{Kind: kind, Text: clean(r.Error, 300)}
 }
 
 func (c *channel) forget() {
