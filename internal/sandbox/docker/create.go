@@ -30,7 +30,7 @@ const (
 // launch makes a container and starts it.
 func (b *Backend) launch(ctx context.Context, e *engine, spec sandbox.Spec) (*inside.Box, []string, error) {
 	spec = spec.Filled()
-	labels, err := b.owner.labels()
+	labels, err := b.maker.labels()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -73,7 +73,7 @@ const (
 // A Backend makes sandboxes in containers.
 type Backend struct {
 	o     Options
-	owner owner
+	maker maker
 
 	checking chan struct{} // held by the one that checks
 	checked  *sandbox.Status
@@ -91,7 +91,7 @@ func New(o Options) *Backend {
 	if o.Image == "" {
 		o.Image = DefaultImage
 	}
-	return &Backend{o: o, owner: owner{dir: o.Dir}, checking: make(chan struct{}, 1), boxes: map[*inside.Box]struct{}{}}
+	return &Backend{o: o, maker: maker{dir: o.Dir}, checking: make(chan struct{}, 1), boxes: map[*inside.Box]struct{}{}}
 }
 
 // Name returns "docker".
@@ -134,7 +134,7 @@ func (b *Backend) check(ctx context.Context, e *engine) (sandbox.Status, error) 
 	if err := e.image(ctx, b.o.Image, b.o.Pull); err != nil {
 		return sandbox.Status{}, err
 	}
-	if err := b.owner.sweep(ctx, e); err != nil {
+	if err := b.maker.sweep(ctx, e); err != nil {
 		notes = append(notes, "what a Tenon that has crashed left behind was not looked for: "+err.Error())
 	}
 	x, more, err := b.launch(ctx, e, sandbox.Spec{})
@@ -189,7 +189,7 @@ func (b *Backend) Close() error {
 	if e != nil {
 		err = errors.Join(err, e.Close())
 	}
-	return errors.Join(err, b.owner.leave(err))
+	return errors.Join(err, b.maker.leave(err))
 }
 
 // find returns the engine, as it is named now.

@@ -19,6 +19,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
+	"github.com/tenon-mcp/tenon/internal/alive"
 	"github.com/tenon-mcp/tenon/internal/sandbox"
 	"github.com/tenon-mcp/tenon/internal/sandbox/docker"
 	"github.com/tenon-mcp/tenon/internal/sandbox/sandboxtest"
@@ -76,10 +77,17 @@ func TestOrphansAreSwept(t *testing.T) {
 		})
 		return made.ID
 	}
-	dead := stray(func(l map[string]string) { l["tenon.sandbox.owner"] = "nobody" })
+	died, err := alive.New(dir)
+	if err == nil {
+		err = died.Leave()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := stray(func(l map[string]string) { l["tenon.sandbox.owner"] = died.ID })
 	living := stray(func(map[string]string) {})
 	elsewhere := stray(func(l map[string]string) {
-		l["tenon.sandbox.owner"], l["tenon.sandbox.place"] = "nobody", "another machine"
+		l["tenon.sandbox.owner"], l["tenon.sandbox.place"] = died.ID, "another machine"
 	})
 
 	sandboxtest.Create(t, newBackend(t, in), sandbox.Spec{})

@@ -191,7 +191,7 @@ func told(doing string, err error) error {
 
 // create has a machine made, and where it cannot be known whether that was done, has it
 // ended again.
-func (c *control) create(ctx context.Context, o Options, own *owner) (*machine, error) {
+func (c *control) create(ctx context.Context, o Options, own *maker) (*machine, error) {
 	order := strings.ToLower(rand.Text())
 	in := newSandbox{
 		Template: o.Template, Timeout: int(o.TTL / time.Second), Secure: true, Internet: o.Internet,

@@ -85,7 +85,7 @@ type Backend struct {
 	mu     sync.Mutex
 	boxes  map[*box]struct{}
 	spare  *box // made by the check, for the first who wants one
-	owner  *owner
+	maker  *maker
 	closed bool
 	ends   sync.WaitGroup // of machines that have ended by themselves
 }
@@ -164,10 +164,10 @@ func (b *Backend) check(ctx context.Context) (*sandbox.Status, error) {
 		return nil, &sandbox.Error{Kind: sandbox.Unavailable, Text: missing}
 	}
 	b.mu.Lock()
-	if b.owner == nil && !b.closed {
-		b.owner = newOwner(b.o.Dir)
+	if b.maker == nil && !b.closed {
+		b.maker = newMaker(b.o.Dir)
 	}
-	own := b.owner
+	own := b.maker
 	b.mu.Unlock()
 	notes := own.sweep(ctx, b.control)
 	x, err := b.launch(ctx)
@@ -235,7 +235,7 @@ func (b *Backend) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbo
 // launch has a machine made. It ends by its time where it is not kept.
 func (b *Backend) launch(ctx context.Context) (*box, error) {
 	b.mu.Lock()
-	closed, own := b.closed, b.owner
+	closed, own := b.closed, b.maker
 	b.mu.Unlock()
 	if closed {
 		return nil, errClosed
@@ -287,8 +287,8 @@ func (b *Backend) Close() error {
 	ends.Wait()
 	b.ends.Wait()
 	b.mu.Lock()
-	own := b.owner
-	b.owner = nil
+	own := b.maker
+	b.maker = nil
 	b.mu.Unlock()
 	err := errors.Join(errs...)
 	if err == nil {

@@ -3,14 +3,10 @@ package e2b
 import (
 	"context"
 	"crypto/rand"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/tenon-mcp/tenon/internal/alive"
+	"github.com/tenon-mcp/tenon/internal/sandbox/owner"
 )
 
 // Names in the metadata of machines.
@@ -25,111 +21,67 @@ const (
 	sweepMost  = 200 // machines at one start
 )
 
-// An owner is this process, among those of this machine that make machines at E2B.
-type owner struct {
-	dir  string
-	home string // of all processes that share the folder
-	file *alive.File
-	why  string // it has no file
+// A maker is this process, among those of this machine that make machines at E2B.
+type maker struct {
+	own  *owner.Owner // nil without a folder
+	home string
+	why  string // there is none
 }
 
-// newOwner notes that this process lives. Without a folder for that it has a name all
+// newMaker notes that this process lives. Without a folder for that it has a name all
 // the same, and nobody clears up after it.
-func newOwner(dir string) *owner {
-	o := &owner{dir: dir, home: strings.ToLower(rand.Text())}
+func newMaker(dir string) *maker {
+	m := &maker{home: strings.ToLower(rand.Text())}
 	if dir == "" {
-		return o
+		return m
 	}
-	var err error
-	if o.file, err = alive.New(dir); err == nil {
-		o.home, err = homeOf(dir)
-	}
+	own, err := owner.Join(dir)
 	if err != nil {
-		o.why = "machines of a server that has crashed end by their own time only: " + err.Error()
-		_ = o.leave()
-		o.file = nil
+		m.why = "machines of a server that has crashed end by their own time only: " + err.Error()
+		return m
 	}
-	return o
-}
-
-// homeOf returns what is the same for all processes that share a folder, and for no
-// others.
-func homeOf(dir string) (string, error) {
-	path := filepath.Join(dir, "home")
-	made := filepath.Join(dir, "home."+strings.ToLower(rand.Text()))
-	if err := os.WriteFile(made, []byte(strings.ToLower(rand.Text())), 0o600); err != nil {
-		return "", err
-	}
-	defer func() { _ = os.Remove(made) }() // it was for the link
-	if err := os.Link(made, path); err != nil && !errors.Is(err, os.ErrExist) {
-		return "", err
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
-	if !isName(string(b), 64, "") {
-		return "", fmt.Errorf("%s does not hold what belongs there: remove it", path)
-	}
-	return string(b), nil
+	m.own, m.home = own, own.Home
+	return m
 }
 
 // name is that of this process.
-func (o *owner) name() string {
-	if o == nil || o.file == nil {
+func (m *maker) name() string {
+	if m == nil || m.own == nil {
 		return "unknown"
 	}
-	return o.file.ID
+	return m.own.ID()
 }
 
 // sweep ends the machines of processes of this folder that have died, and returns what
 // is to be said of that.
-func (o *owner) sweep(ctx context.Context, c *control) []string {
-	if o == nil || o.file == nil {
-		if o != nil && o.why != "" {
-			return []string{o.why}
-		}
+func (m *maker) sweep(ctx context.Context, c *control) []string {
+	switch {
+	case m == nil:
 		return nil
+	case m.own == nil && m.why == "":
+		return nil
+	case m.own == nil:
+		return []string{m.why}
 	}
 	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
 	defer cancel()
-	others := alive.Others(o.dir, o.file)
-	if len(others) == 0 {
-		return nil
-	}
-	// Who is listed is asked first: a process that starts meanwhile is not taken for dead.
-	running, err := c.list(ctx, metaHome, o.home)
-	if err != nil {
-		return nil // the check says what is wrong, or the next start does it
-	}
-	byOwner := map[string][]string{}
-	for i, m := range running {
-		if i < sweepMost {
-			byOwner[m.Metadata[metaOwner]] = append(byOwner[m.Metadata[metaOwner]], m.SandboxID)
+	// Where it fails, the check says what is wrong, or the next start does it.
+	_ = m.own.Sweep(func() (map[string][]string, error) {
+		running, err := c.list(ctx, metaHome, m.home)
+		left := map[string][]string{}
+		for _, machine := range running[:min(len(running), sweepMost)] {
+			by := machine.Metadata[metaOwner]
+			left[by] = append(left[by], machine.SandboxID)
 		}
-	}
-	for _, path := range others {
-		dead, ok := alive.Dead(path)
-		if !ok {
-			continue
-		}
-		done := true
-		for _, id := range byOwner[dead.ID] {
-			done = c.kill(ctx, id) == nil && done
-		}
-		if done {
-			_ = dead.Remove() // the next start finds nothing to do
-		} else {
-			_ = dead.Leave() // for the next start
-		}
-	}
+		return left, err
+	}, func(id string) error { return c.kill(ctx, id) })
 	return nil
 }
 
 // leave ends in order: there is nothing left to clear up.
-func (o *owner) leave() error {
-	if o == nil || o.file == nil {
+func (m *maker) leave() error {
+	if m == nil || m.own == nil {
 		return nil
 	}
-	return o.file.Remove()
+	return m.own.Leave(nil)
 }

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	user    = "user" // of the machine, to whom Home belongs
-	root    = "root" // who can end what the user has started as another one
+	user = "user" // of the machine, to whom Home belongs
+	root = "root" // who can end what the user has started as another one
 
 	// ending is how long a command or a cell has to end after it was told to.
 	ending = 2 * time.Second
