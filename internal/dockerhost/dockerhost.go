@@ -81,7 +81,7 @@ func (o Options) Check() error {
 	switch o.TLS {
 	case "", TLSOn, TLSOff, TLSUnverified:
 	default:
-		return fmt.Errorf("tls: %q is none of on, off, unverified", o.TLS)
+		return fmt.Errorf("option tls: %q is none of on, off, unverified", o.TLS)
 	}
 	if o.Host == "" && o.Context == "" {
 		_, _, err := o.files(o.CertPath)

@@ -89,7 +89,7 @@ func TestOptionsOfDocker(t *testing.T) {
 		"no image":    {o: python.DockerOptions{DockerImage: "--privileged"}, want: "option docker_image"},
 		"no word":     {o: python.DockerOptions{DockerImage: "python latest"}, want: "option docker_image"},
 		"two engines": {o: python.DockerOptions{DockerHost: "unix:///a", DockerContext: "b"}, want: "docker_host and docker_context"},
-		"no TLS":      {o: python.DockerOptions{DockerTLS: "perhaps"}, want: "none of on, off, unverified"},
+		"no TLS":      {o: python.DockerOptions{DockerTLS: "perhaps"}, want: "option docker_tls: \"perhaps\" is none of on, off, unverified"},
 		"no address":  {o: python.DockerOptions{DockerHost: "ssh://x"}, want: "option docker_host"},
 		"no folder":   {o: python.DockerOptions{DockerCertPath: "/no/such/folder"}, want: "docker_cert_path"},
 		"environment": {env: map[string]string{"DOCKER_HOST": "unix:///nowhere/engine"}},

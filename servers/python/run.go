@@ -76,7 +76,8 @@ func telling(ctx context.Context, req *mcp.CallToolRequest) context.Context {
 		if p.Done > 0 {
 			message += fmt.Sprintf(": %d MiB so far", p.Done>>20)
 		}
-		told++ // the bytes of layers that are still unknown make their sum no measure
+		// The bytes of layers that are still unknown make their sum no measure.
+		told++
 		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: told, Message: message}) // one that is lost is followed by others
 	})
 }
