@@ -1,9 +1,14 @@
 package tenon
 
 import (
+	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/glob"
+	"github.com/tenon-mcp/tenon/internal/named"
 	"github.com/tenon-mcp/tenon/internal/stops"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -54,18 +59,82 @@ func openStops(g *Gateway, o Options) {
 	}
 }
 
-// Servers returns the names of the servers that the configuration of o has, and those
-// among them that a pattern names; both are nil where it cannot be read.
-func Servers(o Options, pattern string) (all, named []string) {
+// UnknownStop says where a stop names what the gateway does not have: a server that is
+// not configured, or a tool that no such server lists. What servers have that have not
+// listed yet nobody knows, so that passes.
+func UnknownStop(g *Gateway, s Stop) error {
+	p := g.enter()
+	defer p.leave()
+	g.offering.Lock()
+	defer g.offering.Unlock()
+	var servers []string
+	for _, m := range p.members {
+		servers = append(servers, m.name)
+	}
+	return unknownStop(s, servers, func(w *named.Watch) []named.Finding {
+		for _, m := range p.members {
+			if found := m.tellNames(w); len(found) > 0 {
+				return found
+			}
+		}
+		return nil
+	})
+}
+
+// UnknownStopOf is UnknownStop for those who open no pool: of the tools it knows those
+// of bundled servers. A configuration that cannot be read keeps nobody from a stop.
+func UnknownStopOf(o Options, s Stop) error {
 	cfg, err := o.load()
 	if err != nil {
-		return nil, nil
+		return nil
 	}
+	var servers []string
 	for _, s := range cfg.Servers {
-		all = append(all, s.Name)
-		if glob.Match(pattern, s.Name) {
-			named = append(named, s.Name)
-		}
+		servers = append(servers, s.Name)
 	}
-	return all, named
+	return unknownStop(s, servers, func(w *named.Watch) []named.Finding {
+		for _, s := range cfg.Servers {
+			for _, b := range o.Bundled {
+				if b.Name != s.Bundled {
+					continue
+				}
+				var tools []named.Tool
+				for _, name := range slices.Concat(slices.Sorted(maps.Keys(b.Meta)), slices.Sorted(maps.Keys(b.Also))) {
+					tools = append(tools, named.Tool{Name: name})
+				}
+				if found := w.Listed(s.Name, tools); len(found) > 0 {
+					return found
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// unknownStop returns the error of a stop that names nothing of a pool. listed shows a
+// watch the tools that are known, and returns what it finds.
+func unknownStop(s Stop, servers []string, listed func(*named.Watch) []named.Finding) error {
+	if glob.Match(s.Server, ownServer) {
+		return nil
+	}
+	if !slices.ContainsFunc(servers, func(name string) bool { return glob.Match(s.Server, name) }) {
+		text := fmt.Sprintf("There is no server %s.", s.Server)
+		if near := named.Suggest(s.Server, servers, "There are"); near != "" {
+			text += " " + strings.ToUpper(near[:1]) + near[1:]
+		}
+		return &tool.Error{Kind: tool.Invalid, Text: text}
+	}
+	if s.Tool == "" || s.Tool == "*" {
+		return nil
+	}
+	id := tool.ID{Server: s.Server, Name: s.Tool}
+	found := listed(named.NewWatch([]named.Name{{Text: id.String(), Patterns: []tool.ID{id}}}, servers, nil))
+	if len(found) == 0 {
+		return nil
+	}
+	text := found[0].Problem.Text
+	if hint := found[0].Problem.Hint; hint != "" {
+		text += "; " + hint
+	}
+	return &tool.Error{Kind: tool.Invalid, Text: text}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,13 +15,13 @@ import (
 
 // stopCommand is the stop switch.
 func stopCommand(a *app) *cobra.Command {
-	var all, list bool
+	var all, list, force bool
 	var reason string
 	cmd := &cobra.Command{
-		Use:   "stop {SERVER [TOOL] | --all | --list}",
+		Use:   "stop {SERVER [TOOL] | SERVER/TOOL | --all | --list}",
 		Short: "Stop a tool, a server, or all, at once",
 		Long: "Stop tools from being used, until tenon resume. Calls that run are ended; later ones are denied with the reason.\n" +
-			"A stop outlives the gateway. Names may be patterns.\n\n" + operatorHelp,
+			"A stop outlives the gateway. Names may be patterns. What is not there is refused, unless --force says that it comes later.\n\n" + operatorHelp,
 		Example: "  tenon stop docker docker_restart --reason 'freeze until Monday'\n" +
 			"  tenon stop --all\n" +
 			"  tenon stop --list",
@@ -37,12 +38,12 @@ func stopCommand(a *app) *cobra.Command {
 				return err
 			}
 			stop.Reason, stop.By = reason, "cli"
-			a.warnOfUnknown(stop)
-			return a.runStops(cmd.Context(), func(s switches, ctx context.Context) ([]tenon.Stop, error) { return s.Stop(ctx, stop) })
+			return a.runStops(cmd.Context(), func(s switches, ctx context.Context) ([]tenon.Stop, error) { return s.Stop(ctx, stop, force) })
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "stop every tool of every server")
 	cmd.Flags().BoolVar(&list, "list", false, "show what is stopped")
+	cmd.Flags().BoolVar(&force, "force", false, "stop what is not there yet too")
 	cmd.Flags().StringVar(&reason, "reason", "", "why; the model is told")
 	return cmd
 }
@@ -51,7 +52,7 @@ func stopCommand(a *app) *cobra.Command {
 func resumeCommand(a *app) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use:     "resume {SERVER [TOOL] | --all}",
+		Use:     "resume {SERVER [TOOL] | SERVER/TOOL | --all}",
 		Short:   "Lift a stop",
 		Long:    "Lift the stop of exactly this server and tool, as tenon stop --list names it.\n\n" + operatorHelp,
 		Example: "  tenon resume docker docker_restart\n  tenon resume --all",
@@ -83,6 +84,9 @@ func whatToStop(cmd *cobra.Command, args []string, all bool) (tenon.Stop, error)
 	case len(args) == 0 || args[0] == "":
 		return tenon.Stop{}, usage(cmd, "name a server, a server and a tool, or --all")
 	case len(args) == 1:
+		if server, name, ok := strings.Cut(args[0], "/"); ok && server != "" && name != "" {
+			return tenon.Stop{Server: server, Tool: name}, nil
+		}
 		return tenon.Stop{Server: args[0], Tool: "*"}, nil
 	}
 	return tenon.Stop{Server: args[0], Tool: args[1]}, nil
@@ -91,7 +95,7 @@ func whatToStop(cmd *cobra.Command, args []string, all bool) (tenon.Stop, error)
 // switches are the stops of a gateway that runs, or those of this user.
 type switches interface {
 	List(ctx context.Context) ([]tenon.Stop, error)
-	Stop(ctx context.Context, s tenon.Stop) ([]tenon.Stop, error)
+	Stop(ctx context.Context, s tenon.Stop, force bool) ([]tenon.Stop, error)
 	Resume(ctx context.Context, server, name string) ([]tenon.Stop, error)
 }
 
@@ -139,7 +143,7 @@ func (a *app) switches() (switches, error) {
 		if err != nil {
 			a.note("the stops of before cannot be read, so every tool is stopped: %v", err)
 		}
-		return kept{s}, nil
+		return kept{s, func(s tenon.Stop) error { return tenon.UnknownStopOf(a.options(a.logger(quiet)), s) }}, nil
 	}
 	c, err := a.operator()
 	if err != nil {
@@ -180,27 +184,23 @@ func (a *app) confirm(ctx context.Context, want []tenon.Stop) error {
 	}
 }
 
-// warnOfUnknown tells whoever stops what is not there.
-func (a *app) warnOfUnknown(stop tenon.Stop) {
-	all, named := tenon.Servers(a.options(a.logger(quiet)), stop.Server)
-	if a.gateway() != "" || a.configPath() == "" || len(all) == 0 || len(named) > 0 || stop.Server == "tenon" {
-		return
-	}
-	hint := ""
-	if near := nearest(stop.Server, all); near != "" {
-		hint = "; did you mean " + near + "?"
-	}
-	a.note("warning: the configuration has no server %s%s", stop.Server, hint)
-}
-
 // kept are the stops of this user, as the next pool reads them.
-type kept struct{ *tenon.Stops }
+type kept struct {
+	*tenon.Stops
+
+	unknown func(tenon.Stop) error // says what is not there
+}
 
 // List implements switches.
 func (k kept) List(context.Context) ([]tenon.Stop, error) { return k.Stops.List(), nil }
 
 // Stop implements switches.
-func (k kept) Stop(ctx context.Context, s tenon.Stop) ([]tenon.Stop, error) {
+func (k kept) Stop(ctx context.Context, s tenon.Stop, force bool) ([]tenon.Stop, error) {
+	if !force {
+		if err := k.unknown(s); err != nil {
+			return nil, err
+		}
+	}
 	err := k.Stops.Stop(ctx, s)
 	followed(ctx)
 	return k.Stops.List(), err

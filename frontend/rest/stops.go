@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -24,13 +25,19 @@ func (a *api) stops(r *http.Request, _ tool.Caller) (response, error) {
 	return jsonOf(stopList{a.gw.Stops().List()})
 }
 
-// stop stops tools, and answers with what is stopped then.
+// stop stops tools that are there, or that a caller says will come, and answers with what is stopped then.
 func (a *api) stop(r *http.Request, caller tool.Caller) (response, error) {
-	o, err := readStop(r, "server", "tool", "reason")
+	o, force, err := readStop(r, "server", "tool", "reason", "force")
 	if err != nil {
 		return response{}, err
 	}
-	if err := a.gw.Stops().Stop(r.Context(), tenon.Stop{Server: o["server"], Tool: o["tool"], Reason: o["reason"], By: caller.Name}); err != nil {
+	stop := tenon.Stop{Server: o["server"], Tool: o["tool"], Reason: o["reason"], By: caller.Name}
+	if !force {
+		if err := tenon.UnknownStop(a.gw, stop); err != nil {
+			return response{}, err
+		}
+	}
+	if err := a.gw.Stops().Stop(r.Context(), stop); err != nil {
 		return response{}, err
 	}
 	return a.stops(r, caller)
@@ -38,7 +45,7 @@ func (a *api) stop(r *http.Request, caller tool.Caller) (response, error) {
 
 // resume lifts a stop, and answers with what is stopped then.
 func (a *api) resume(r *http.Request, caller tool.Caller) (response, error) {
-	o, err := readStop(r, "server", "tool")
+	o, _, err := readStop(r, "server", "tool")
 	if err != nil {
 		return response{}, err
 	}
@@ -51,21 +58,46 @@ func (a *api) resume(r *http.Request, caller tool.Caller) (response, error) {
 // maxStopText bounds each text of a stop.
 const maxStopText = 2000
 
-// readStop reads an object whose members are texts. A server must be named: whoever
-// forgets it must not stop, or resume, all.
-func readStop(r *http.Request, known ...string) (map[string]string, error) {
+// readStop reads an object whose members are texts, and force, which is true or false. A
+// server must be named: whoever forgets it must not stop, or resume, all. The name of a
+// tool may stand behind it, as in server/tool.
+func readStop(r *http.Request, known ...string) (o map[string]string, force bool, err error) {
 	body, err := readBody(r)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	out, err := textsOf(body, known)
-	if err != nil {
-		return nil, err
+	if slices.Contains(known, "force") {
+		if body, force, err = forced(body); err != nil {
+			return nil, false, err
+		}
 	}
-	if out["server"] == "" {
-		return nil, &Error{Text: `is missing; "*" is all servers`, Kind: tool.Invalid, Where: "/server"}
+	if o, err = textsOf(body, known); err != nil {
+		return nil, false, err
 	}
-	return out, nil
+	if o["server"] == "" {
+		return nil, false, &Error{Text: `the name of a server is missing; "*" is all servers`, Kind: tool.Invalid, Where: "/server"}
+	}
+	if server, name, ok := strings.Cut(o["server"], "/"); ok && o["tool"] == "" {
+		o["server"], o["tool"] = server, name
+	}
+	return o, force, nil
+}
+
+// forced takes the member force out of an object.
+func forced(body []byte) (rest []byte, force bool, err error) {
+	var members map[string]json.RawMessage
+	if err := decodeObject(body, "", &members); err != nil {
+		return nil, false, err
+	}
+	switch said := string(members["force"]); said {
+	case "true", "false", "null", "":
+		force = said == "true"
+	default:
+		return nil, false, invalid("/force", errors.New("must be true or false"))
+	}
+	delete(members, "force")
+	rest, err = json.Marshal(members)
+	return rest, force, err
 }
 
 // textsOf reads an object of texts with these members.
@@ -100,10 +132,11 @@ func (c *Client) Stops(ctx context.Context) ([]tenon.Stop, error) {
 	return out.Stops, err
 }
 
-// Stop stops tools on the gateway, and returns what is stopped then.
-func (c *Client) Stop(ctx context.Context, s tenon.Stop) ([]tenon.Stop, error) {
+// Stop stops tools on the gateway, and returns what is stopped then. What the gateway
+// does not have is refused unless force is set.
+func (c *Client) Stop(ctx context.Context, s tenon.Stop, force bool) ([]tenon.Stop, error) {
 	var out stopList
-	err := c.post(ctx, "/stops", map[string]string{"server": s.Server, "tool": s.Tool, "reason": s.Reason}, &out)
+	err := c.post(ctx, "/stops", map[string]any{"server": s.Server, "tool": s.Tool, "reason": s.Reason, "force": force}, &out)
 	return out.Stops, err
 }
 
