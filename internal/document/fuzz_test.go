@@ -106,7 +106,7 @@ func FuzzWorkbook(f *testing.F) {
 }
 
 func FuzzXLS(f *testing.F) {
-	seeds(f, "orders.xls", "log.xls")
+	seeds(f, "orders.xls", "log.xls", "office/catch.xls")
 	f.Fuzz(func(t *testing.T, b []byte) {
 		try(t, sheet.XLS, source("", b))
 		try(t, sheet.XLS, source("", compound(stream{"Workbook", b})))
@@ -114,10 +114,10 @@ func FuzzXLS(f *testing.F) {
 }
 
 func FuzzWord97(f *testing.F) {
-	doc := streams(f, unpacked(f, "office/voyage.doc"), "WordDocument", "1Table")
+	doc := streams(f, unpacked(f, "office/voyage.doc"), "WordDocument", "1Table", "Data")
 	f.Add(doc["WordDocument"], doc["1Table"])
 	f.Fuzz(func(t *testing.T, main, table []byte) {
-		try(t, word97.Convert, source("", compound(stream{"WordDocument", main}, stream{"1Table", table})))
+		try(t, word97.Convert, source("", compound(stream{"WordDocument", main}, stream{"1Table", table}, stream{"Data", doc["Data"]})))
 	})
 }
 

@@ -286,8 +286,8 @@ func TestDataURIs(t *testing.T) {
 	}
 	start := time.Now()
 	got := good(t, cs, args{"uri": "data:text/plain;base64," + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("ten million bytes "), 580_000))})
-	if got.data.Next == 0 || time.Since(start) > 10*time.Second {
-		t.Errorf("%+v after %s", got.data, time.Since(start))
+	if took := time.Since(start); got.data.Next == 0 || took > time.Minute { // a few seconds, where nothing else runs
+		t.Errorf("next %d after %s", got.data.Next, took)
 	}
 	refused(t, cs, args{"uri": "http://site.example/" + strings.Repeat("x", 100<<10)}, "longer than 8192")
 }
