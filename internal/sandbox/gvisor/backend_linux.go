@@ -177,7 +177,8 @@ def can(f):
     except Exception: return False
 json.dumps({
     "version": open("/proc/version").read(), "log": said.decode("utf-8", "replace")[:4000], "uid": os.getuid(),
-    "caps": status["CapEff"].strip(), "trap": can(lambda: TRAP in open(FILE).read()), "listing": can(lambda: subprocess.run(["ls", "-ld", "/"], capture_output=True).returncode == 0)})`
+    "caps": status["CapEff"].strip(), "held": can(lambda: open("/proc/1/fd/0", "rb")) or can(lambda: open("/proc/1/fd/1", "wb")),
+    "trap": can(lambda: TRAP in open(FILE).read()), "listing": can(lambda: subprocess.run(["ls", "-ld", "/"], capture_output=True).returncode == 0)})`
 
 // try makes a sandbox with a platform and an interpreter, and judges what it sees.
 func (b *Backend) try(ctx context.Context, f *found) error {
@@ -209,6 +210,7 @@ func (b *Backend) try(ctx context.Context, f *found) error {
 		Log     string `json:"log"`
 		UID     int    `json:"uid"`
 		Caps    string `json:"caps"`
+		Held    bool   `json:"held"`
 		Trap    bool   `json:"trap"`
 		Listing bool   `json:"listing"`
 	}
@@ -224,6 +226,8 @@ func (b *Backend) try(ctx context.Context, f *found) error {
 		return fmt.Errorf("%w: the kernel in there is not that of gVisor", errInside)
 	case seen.Trap:
 		return fmt.Errorf("%w: files of this machine can be read in there", errInside)
+	case seen.Held:
+		return fmt.Errorf("%w: code can speak in there for the program that holds it", errInside)
 	case seen.UID != insideID || strings.Trim(seen.Caps, "0") != "":
 		return fmt.Errorf("%w: code has rights in there that it should not have (user %d, capabilities %s)", errInside, seen.UID, seen.Caps)
 	}

@@ -101,6 +101,15 @@ ctypes.CDLL(None).prctl(39, 0, 0, 0, 0), os.getresuid(), set(os.getgroups()) - {
 	if o := sandboxtest.Sh(t, x, "for d in /dev /etc /usr /proc /sys / /home; do touch $d/x 2>/dev/null && echo $d; done; ls /dev"); o.ExitCode != 0 || strings.Contains(o.Stdout, "/") || strings.Contains(o.Stdout, "mem") {
 		t.Errorf("got %+v", o)
 	}
+	o = sandboxtest.Py(t, x, `can = []
+for of in ["fd/0", "fd/1", "mem", "cwd/x"]:
+    for mode in "rb", "wb":
+        try: can.append(open("/proc/1/" + of, mode))
+        except OSError: pass
+len(can)`)
+	if want := "0"; o.Error != nil || o.Results[0].Text != want {
+		t.Errorf("what holds the sandbox can be reached: %+v %+v", o, o.Error)
+	}
 	status, err := b.Check(t.Context())
 	if err != nil || status.Level != sandbox.LevelKernel {
 		t.Errorf("%+v, %v", status, err)

@@ -78,14 +78,20 @@ type (
 	}
 )
 
+// stepDown are the rights by which the program in a sandbox becomes another user.
+var stepDown = []string{"CAP_SETUID", "CAP_SETGID"}
+
 // config describes a sandbox.
 func (r *root) config(f *found, spec sandbox.Spec) config {
 	c := config{
 		Version: "1.0.2", Hostname: "sandbox", Root: where{Path: r.dir, Readonly: true},
 		Process: process{
-			User: user{insideID, insideID, 0o022}, Args: inside.Program(f.python.Path), Cwd: "/", NoNewPrivileges: true,
-			Env:          []string{"PATH=" + r.paths(f), "HOME=" + sandbox.Home, "LANG=C.UTF-8", "LC_ALL=C.UTF-8"},
-			Capabilities: map[string]any{}, // Cwd: runsc would make another one in the root
+			// The program becomes the user of its folder itself, and keeps of root what
+			// keeps code from its descriptors.
+			User: user{0, 0, 0o022}, Capabilities: map[string]any{"bounding": stepDown, "effective": stepDown, "permitted": stepDown},
+			Args: inside.Program(f.python.Path), NoNewPrivileges: true,
+			Cwd: "/", // or runsc would make another one in the root
+			Env: []string{"PATH=" + r.paths(f), "HOME=" + sandbox.Home, "LANG=C.UTF-8", "LC_ALL=C.UTF-8"},
 		},
 		Mounts: []mount{
 			{Destination: "/proc", Type: "proc", Source: "proc"},

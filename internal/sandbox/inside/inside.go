@@ -16,7 +16,10 @@
 //
 // What the container must have: Python 3.8 or newer, /bin/sh, a writable sandbox.Home
 // that belongs to the user, and a writable /tmp. Walls and limits are for whoever makes
-// it; the program has only the rights of the code that it runs.
+// it; the program has only the rights of the code that it runs. Where the kernel lets code
+// open the descriptors of other processes of its user, as gVisor's does, it is started as
+// root with the rights to become another user: it becomes the owner of sandbox.Home at
+// once, and keeps a saved id that code has not.
 //
 // Where the spec has a network, the program takes connections to sandbox.ProxyPort on
 // the container's own loopback, and they come out through the frames to whoever serves

@@ -468,9 +468,21 @@ def loop(woken):
                 handle(kind, number, body)
 
 
+def step_down():
+    """Where we are root, we become the user, and keep a mark of root: by that nobody of
+    this user may look into us or take our descriptors, which not every kernel refuses
+    for what is below. What we start loses the mark."""
+    if os.getuid() == 0:
+        s = os.stat(HOME)
+        os.setgroups([])
+        os.setresgid(s.st_gid, s.st_gid, 0)
+        os.setresuid(s.st_uid, s.st_uid, 0)
+
+
 def main():
     global home
     os.umask(0o022)
+    step_down()
     os.closerange(3, 1024)
     while os.open("/dev/null", os.O_RDONLY) < 10:
         pass  # low descriptors are those of processes
