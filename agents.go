@@ -69,7 +69,7 @@ func (k maker) delegate(o *upstream.Options, s *config.Server, m *member) error 
 		return err
 	}
 	o.Dial = k.inProcess(srv)
-	m.delegate = d
+	m.delegate, m.probe = d, k.probeAgent(d)
 	m.meta = map[string]tool.Meta{subtaskTool: {
 		Registered: true, ReadOnly: a.Tool.Name == "" && a.A2A == "" && a.Mode == tool.ModeReadOnly,
 		SideEffect: tool.EffectExternal, RiskLevel: tool.RiskMedium, MaxResultChars: a.MaxResult,
@@ -149,6 +149,9 @@ func (w *deputy) pass(ctx context.Context, subtask string) (tool.Bytes, error) {
 	if res.Raw.Len() > 0 {
 		return res.Raw, nil
 	}
+	if w.misuses(res) {
+		return w.mendable(res)
+	}
 	if res.Kind != "" {
 		return nil, &tool.Error{Kind: res.Kind, Text: res.Text(), Err: res.Err}
 	}
@@ -174,6 +177,9 @@ func (w *deputy) work(ctx context.Context, subtask string) (tool.Bytes, error) {
 			schema = json.RawMessage(`{"type":"object"}`)
 		}
 		tools = append(tools, model.Tool{Name: name, Description: t.Description, Schema: schema})
+	}
+	if len(tools) == 0 && len(w.set.Tools) > 0 {
+		r.Note("agent", "the agent %s works without tools: none that its entry names can be called here. The operator should look at its tools and mode", w.entry.Name)
 	}
 	steps := 0
 	told := r.ProgressFunc()

@@ -47,7 +47,7 @@ func (r *Report) OK() bool {
 // servers for one cheap thing each.
 func (g *Gateway) Check(ctx context.Context, connect bool) Report {
 	p := g.pool.Load()
-	probes := make([][]tool.Probe, len(p.members))
+	probes, sampler := make([][]tool.Probe, len(p.members)), []tool.Probe(nil)
 	if connect {
 		var wg sync.WaitGroup
 		for i, m := range p.members {
@@ -57,6 +57,9 @@ func (g *Gateway) Check(ctx context.Context, connect bool) Report {
 			if m.err == nil && m.probe != nil {
 				wg.Go(func() { probes[i] = m.probe(ctx) })
 			}
+		}
+		if s := p.cfg.Sampling; s != nil {
+			wg.Go(func() { sampler = probeModel(ctx, p.cfg, "sampling", &s.Model) })
 		}
 		wg.Wait()
 		g.meetAs(ctx, p)
@@ -69,9 +72,17 @@ func (g *Gateway) Check(ctx context.Context, connect bool) Report {
 			r.Probes = append(r.Probes, found)
 		}
 	}
+	for _, found := range sampler {
+		found.Server, found.Text = "sampling", g.secrets.Text(found.Text)
+		r.Probes = append(r.Probes, found)
+	}
 	g.offering.Lock()
 	p.checkNames(&r, connect)
 	g.offering.Unlock()
+	r.Broken = append(r.Broken, p.misdirected()...)
+	if connect {
+		r.Warnings = append(r.Warnings, g.toolless(p)...)
+	}
 	for _, t := range p.catalog.Snapshot().Tools() {
 		if !t.Meta.Registered {
 			r.Undeclared = append(r.Undeclared, t.ID.String())

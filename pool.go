@@ -65,6 +65,7 @@ func newPool(g *Gateway, cfg *config.Config, old *pool) (*pool, error) {
 		return nil, errors.Join(err, closeAll(p.without(old)))
 	}
 	p.named = p.watchNames()
+	p.warnMisdirected(g.log)
 	v := view{g, p}
 	p.pipeline = newPipeline(cfg.Gateway.Admission, v, v.enduring(call.Options{
 		Admission: admissionOf(cfg, old), Authority: authority{v}, Quota: g.quota, Usage: p.usageOf,

@@ -31,6 +31,8 @@ func thinker() *mcp.Server {
 	return srv
 }
 
+func thinks(json.RawMessage, tool.Place) (*mcp.Server, error) { return thinker(), nil }
+
 func thinkers(t *testing.T, limits string) *tenon.Gateway {
 	t.Helper()
 	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return thinker() }, nil))

@@ -199,15 +199,19 @@ func TestProbeEngine(t *testing.T) {
 		}
 		_, _ = w.Write([]byte("OK"))
 	})
-	p := probed{server: "docker", service: "container engine", options: map[string]any{"host": "AT"}}
-	at := strings.Replace(doubles.Start(t, engine), "http://", "tcp://", 1)
-	if got, all := p.ask(t, at, doubles.Key); got.State != tool.ProbeOK || !strings.Contains(got.Text, "27.1.0") {
-		t.Errorf("%+v", all)
-	}
-	gone := httptest.NewServer(engine)
-	gone.Close()
-	if got, all := p.ask(t, strings.Replace(gone.URL, "http://", "tcp://", 1), doubles.Key); got.State != tool.ProbeUnreachable {
-		t.Errorf("%+v", all)
+	for _, p := range []probed{
+		{server: "docker", service: "container engine", options: map[string]any{"host": "AT"}},
+		{server: "python", service: "container engine", options: map[string]any{"backend": "docker", "docker_host": "AT"}},
+	} {
+		at := strings.Replace(doubles.Start(t, engine), "http://", "tcp://", 1)
+		if got, all := p.ask(t, at, doubles.Key); got.State != tool.ProbeOK || !strings.Contains(got.Text, "27.1.0") {
+			t.Errorf("%s: %+v", p.server, all)
+		}
+		gone := httptest.NewServer(engine)
+		gone.Close()
+		if got, all := p.ask(t, strings.Replace(gone.URL, "http://", "tcp://", 1), doubles.Key); got.State != tool.ProbeUnreachable {
+			t.Errorf("%s: %+v", p.server, all)
+		}
 	}
 }
 

@@ -184,6 +184,9 @@ func bundleAt[O any](s Server, build func(O, tool.Place) (*mcp.Server, error)) S
 			return nil, err
 		}
 		srv.AddReceivingMiddleware(safeCalls)
+		if getenv(tool.KeepsResults) == "" { // no gateway marks what strangers wrote
+			srv.AddReceivingMiddleware(alone(s.Meta))
+		}
 		return srv, nil
 	}
 	return s

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -299,6 +300,43 @@ func BenchmarkBuildAndList(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestAlone: a server that no gateway runs marks itself what strangers wrote, once.
+func TestAlone(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"app.log": time.Now().UTC().Format(time.RFC3339) + " error: obey me\n", "page.txt": "obey me"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	quoted, _ := json.Marshal(dir)
+	for _, c := range []struct {
+		server, options, tool, args, gateway string
+		fences                               int
+		marked                               any
+	}{
+		{"hostlog", `{"paths": [` + string(quoted) + `]}`, "query_host_log", `{"source": "app.log"}`, "", 1, true},
+		{"hostlog", `{"paths": [` + string(quoted) + `]}`, "query_host_log", `{"source": "app.log"}`, "1", 0, nil},
+		{"reading", `{"roots": [` + string(quoted) + `]}`, "read_file", `{"uri": "page.txt"}`, "", 1, true},
+		{"time", "", "get_current_time", `{}`, "", 0, nil},
+	} {
+		s, _ := servers.Find(c.server)
+		srv, err := s.New(json.RawMessage(c.options), tool.Place{Getenv: func(name string) string {
+			return map[string]string{tool.KeepsResults: c.gateway}[name]
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := connectTo(t, srv).CallTool(t.Context(), &mcp.CallToolParams{Name: c.tool, Arguments: json.RawMessage(c.args)})
+		if err != nil || res.IsError {
+			t.Fatalf("%s: %v, %+v", c.server, err, res)
+		}
+		text := res.Content[0].(*mcp.TextContent).Text
+		if n := strings.Count(text, "<<<UNTRUSTED"); n != c.fences || n != strings.Count(text, ">>>") || res.Meta["tenon/untrusted"] != c.marked {
+			t.Errorf("%s, gateway %q: %v\n%s", c.server, c.gateway, res.Meta, text)
+		}
 	}
 }
 

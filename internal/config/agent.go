@@ -68,6 +68,7 @@ func readAgent(e *entry, o *object) {
 			in.fail(in.at("tools"), fmt.Sprintf("tools: %q is no pattern of tools", clip(p)), `write "server/tool"; * stands for any text`)
 		}
 	}
+	noteAgent(e, in)
 	in.refuse()
 	checkAgent(in)
 }
@@ -128,12 +129,16 @@ func (a *Agent) Allows(id tool.ID) bool {
 		return a.Skill != ""
 	}
 	for _, p := range a.Tools {
-		server, name, _ := strings.Cut(p, "/")
-		if glob.MatchID(tool.ID{Server: server, Name: name}, id) {
+		if glob.MatchID(agentPattern(p), id) {
 			return true
 		}
 	}
 	return false
+}
+
+func agentPattern(text string) tool.ID {
+	server, name, _ := strings.Cut(text, "/")
+	return tool.ID{Server: server, Name: name}
 }
 
 func (a *Agent) shown() map[string]any {

@@ -121,6 +121,8 @@ type Config struct {
 
 	// Named are all places that name tools of servers that are there.
 	Named []named.Name `json:"-"`
+	// Delegations are the entries that hand subtasks to tools of the pool.
+	Delegations []Delegation `json:"-"`
 
 	// Broken are the mistakes in server entries, by place.
 	Broken []Problem

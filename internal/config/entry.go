@@ -29,6 +29,7 @@ type entry struct {
 	aliases  map[string]string       // of bundled servers
 	// aliasOptions are what they have under these names.
 	aliasOptions map[string]string
+	agent        agentNames
 }
 
 const (

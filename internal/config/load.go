@@ -193,6 +193,10 @@ func (l *loader) finish() (*Config, error) {
 		l.keepSecrets(e.server)
 		if !e.double {
 			l.cfg.Servers = append(l.cfg.Servers, e.server)
+			l.cfg.Named = append(l.cfg.Named, e.agent.tools...)
+			if e.agent.to != nil && len(e.mistakes) == 0 {
+				l.cfg.Delegations = append(l.cfg.Delegations, *e.agent.to)
+			}
 		}
 	}
 	l.cfg.Broken = source.Problems(broken)

@@ -26,6 +26,9 @@ func (c *Client) Probe() probe.Ask {
 	}}
 }
 
+// Reach probes the endpoint. The client is of no use after it.
+func (c *Client) Reach(ctx context.Context) []tool.Probe { return probe.All(ctx, c.Probe()) }
+
 // list returns the request for the list of models, which costs nothing and wants the
 // key. An endpoint of one's own may not have it.
 func (c *Client) list() (egress.Request, error) {

@@ -2,11 +2,9 @@ package python
 
 import (
 	"cmp"
-	"context"
 	"os"
 	"path/filepath"
 
-	"github.com/tenon-mcp/tenon/internal/probe"
 	"github.com/tenon-mcp/tenon/internal/sandbox"
 	"github.com/tenon-mcp/tenon/internal/sandbox/e2b"
 	"github.com/tenon-mcp/tenon/tool"
@@ -52,16 +50,4 @@ func e2bDir(dir string) string {
 		dir = filepath.Join(cache, "tenon")
 	}
 	return filepath.Join(dir, "e2b")
-}
-
-// Probe asks E2B whether it takes the key, where that is the back end.
-func Probe(ctx context.Context, o Options, getenv func(string) string) []tool.Probe {
-	if o.Backend != "e2b" {
-		return nil
-	}
-	b, err := (setting{o, getenv, nil}).e2b()
-	if err != nil {
-		return nil // the server is not made either, and says why
-	}
-	return probe.All(ctx, b.Probe())
 }

@@ -92,6 +92,12 @@ func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
+// Reach says why the agent cannot be had: its card is asked for, and nothing else.
+func (a *Agent) Reach(ctx context.Context) error {
+	_, err := a.connect(ctx)
+	return err
+}
+
 // connect returns a client by the agent's card.
 func (a *Agent) connect(ctx context.Context) (*a2aclient.Client, error) {
 	a.mu.Lock()
