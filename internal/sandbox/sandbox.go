@@ -21,6 +21,7 @@ import (
 	"context"
 	"io"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,9 +91,12 @@ type Spec struct {
 	Disk      int64 // bytes in all that it can write
 	Processes int   // and threads
 	// Network serves each connection that code makes to the proxy which it finds by
-	// ProxyEnviron, and returns when that has ended (see outlet.Line); nil is no network
+	// Spec.ProxyEnviron, and returns when that has ended (see outlet.Line); nil is no network
 	// at all. A back end that cannot give this, and nothing but this, refuses to create.
 	Network func(ctx context.Context, conn io.ReadWriteCloser)
+	// Proxied are addresses of the loopback that code reaches by the proxy: those of the
+	// machine outside, and not its own.
+	Proxied []string
 }
 
 // A Networked back end takes Spec.Network. Others are not asked for sandboxes with it.
@@ -105,9 +109,9 @@ const ProxyPort = 3128
 
 // ProxyEnviron is what code with a network finds in its environment, besides the rest.
 // What pip installs goes to the private folder.
-func ProxyEnviron() []string {
+func (s Spec) ProxyEnviron() []string {
 	at := "http://127.0.0.1:" + strconv.Itoa(ProxyPort)
-	const own = "localhost,127.0.0.1,::1"
+	own := strings.Join(slices.DeleteFunc([]string{"localhost", "127.0.0.1", "::1"}, func(host string) bool { return slices.Contains(s.Proxied, host) }), ",")
 	return []string{
 		"http_proxy=" + at, "https_proxy=" + at, "HTTP_PROXY=" + at, "HTTPS_PROXY=" + at, "no_proxy=" + own, "NO_PROXY=" + own,
 		"PIP_USER=1", "PIP_BREAK_SYSTEM_PACKAGES=1", "PIP_NO_CACHE_DIR=1", "PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1",

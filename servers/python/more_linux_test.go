@@ -129,7 +129,8 @@ func TestNetwork(t *testing.T) {
 		}
 	}
 	const ask = "import os, urllib.request\nfor n in ('no_proxy', 'NO_PROXY'): os.environ.pop(n, None)\n"
-	if out := c.good("python", map[string]any{"code": ask + "urllib.request.urlopen('" + site.URL + "').read()"}); out["result"] != "b'fetched'" {
+	// As code is written, which heeds no_proxy.
+	if out := c.good("python", map[string]any{"code": "import urllib.request\nurllib.request.urlopen('" + site.URL + "').read()"}); out["result"] != "b'fetched'" {
 		t.Errorf("got %v", out)
 	}
 	for _, url := range []string{other.URL, "http://169.254.169.254/", "https://169.254.169.254/", "http://localhost/"} {

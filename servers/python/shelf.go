@@ -73,7 +73,7 @@ func (s *shelf) create(ctx context.Context, req *mcp.CallToolRequest, spec sandb
 	}
 	id := "sbx_" + strings.ToLower(rand.Text())
 	if s.outlet != nil {
-		spec.Network = s.outlet.For(id).Serve
+		spec.Network, spec.Proxied = s.outlet.For(id).Serve, s.outlet.Loopback()
 	}
 	x, err := s.backend.Create(ctx, spec)
 	s.mu.Lock()

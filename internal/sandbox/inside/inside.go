@@ -74,7 +74,7 @@ func (x *Box) environ() map[string]string {
 		"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2",
 	}
 	if x.o.Spec.Network != nil {
-		for _, set := range sandbox.ProxyEnviron() {
+		for _, set := range x.o.Spec.ProxyEnviron() {
 			name, value, _ := strings.Cut(set, "=")
 			env[name] = value
 		}

@@ -35,7 +35,7 @@ func (x *box) environ() []string {
 		"MPLBACKEND=Agg", "MPLCONFIGDIR=" + tmp + "/.matplotlib", "PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", "OPENBLAS_NUM_THREADS=2", "OMP_NUM_THREADS=2",
 	}
 	if x.outlet != nil {
-		env = append(env, sandbox.ProxyEnviron()...)
+		env = append(env, x.spec.ProxyEnviron()...)
 	}
 	return env
 }

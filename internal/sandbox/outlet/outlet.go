@@ -203,5 +203,23 @@ func (o *Outlet) reached() string {
 	return strings.Join(list, ", ")
 }
 
+// Loopback returns those addresses of this machine's loopback that are on the list, with
+// whatever port.
+func (o *Outlet) Loopback() []string {
+	var out []string
+	for _, at := range []string{"127.0.0.1", "::1"} {
+		for _, entry := range o.o.Network {
+			all, _ := spell(strings.TrimSpace(entry))
+			host, _, _ := net.SplitHostPort(all[0]) // it was put together there
+			p, err := netip.ParsePrefix(host)
+			if host == at || err == nil && p.Contains(netip.MustParseAddr(at)) {
+				out = append(out, at)
+				break
+			}
+		}
+	}
+	return out
+}
+
 // Hosts says for a model what code in a sandbox reaches.
 func (o *Outlet) Hosts() string { return o.reached() }
