@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -18,7 +20,7 @@ const functionServer = "go"
 type function struct {
 	name string
 	meta tool.Meta
-	add  func(*mcp.Server) error
+	add  func(*mcp.Server, *slog.Logger) error
 }
 
 // A Function describes a Go function to the model.
@@ -39,7 +41,7 @@ func AddTool[In, Out any](o *Options, f Function, fn func(ctx context.Context, i
 		meta = *f.Meta
 		meta.Registered = true
 	}
-	o.functions = append(o.functions, function{name: f.Name, meta: meta, add: func(srv *mcp.Server) (err error) {
+	o.functions = append(o.functions, function{name: f.Name, meta: meta, add: func(srv *mcp.Server, log *slog.Logger) (err error) {
 		// The SDK panics on a type that makes no schema: that is a mistake of the
 		// program, and Open reports it.
 		defer func() {
@@ -48,8 +50,14 @@ func AddTool[In, Out any](o *Options, f Function, fn func(ctx context.Context, i
 			}
 		}()
 		mcp.AddTool(srv, &mcp.Tool{Name: f.Name, Description: f.Description},
-			func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
-				out, err := fn(ctx, in)
+			func(ctx context.Context, _ *mcp.CallToolRequest, in In) (_ *mcp.CallToolResult, out Out, err error) {
+				defer func() {
+					if p := recover(); p != nil {
+						log.Error("a function panicked", "tool", f.Name, "panic", p, "stack", string(debug.Stack()))
+						err = fmt.Errorf("tool %s is broken: its program panicked. Calling it again with the same arguments is of no use", f.Name)
+					}
+				}()
+				out, err = fn(ctx, in)
 				return nil, out, err
 			})
 		return nil
@@ -70,7 +78,7 @@ func (k maker) functions(old *pool) error {
 			return fmt.Errorf("tool %s is added twice", f.name)
 		}
 		m.meta[f.name] = f.meta
-		if err := f.add(srv); err != nil {
+		if err := f.add(srv, k.log); err != nil {
 			return err
 		}
 	}
