@@ -32,8 +32,7 @@ func newLoader(src Source) *loader {
 	l := &loader{
 		files:        files{env: environ(src.Env), secrets: make(map[string]bool), noted: make(map[string]bool)},
 		bundled:      src.Bundled,
-		aliases:      src.Aliases,
-		aliasOptions: src.AliasOptions,
+		otherNames:   otherNames{src.Aliases, src.AliasOptions},
 		builtInRules: src.Rules, checkAddress: src.CheckAddress,
 		checkParameter: src.CheckParameter, checkReadOnlyFor: src.CheckReadOnlyFor,
 		skillReader: skillReader{loadSkills: src.LoadSkills},
@@ -52,9 +51,8 @@ type loader struct {
 	outside
 	skillReader
 
-	bundled      []string
-	aliases      map[string]string
-	aliasOptions map[string]string
+	bundled []string
+	otherNames
 	builtInRules []string
 	checkAddress func(string) error
 
@@ -258,6 +256,9 @@ func (l *loader) checkPatterns() {
 		l.warn(p.at, text, hint)
 	}
 }
+
+// otherNames are those of bundled servers, and the options that these have under them.
+type otherNames struct{ aliases, aliasOptions map[string]string }
 
 // keepModel keeps the secrets of a model, and keepWay those of the way to an endpoint.
 func (l *loader) keepModel(m *Model) {

@@ -1,12 +1,12 @@
 package a2a_test
 
 import (
+	"net/http"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/agent/a2a"
-	"github.com/tenon-mcp/tenon/internal/egress"
 	"github.com/tenon-mcp/tenon/internal/upstreamtest/doubles"
 )
 
@@ -14,18 +14,9 @@ import (
 // or the gateway ends; one that is answered is not.
 func TestATaskDoesNotWaitForEver(t *testing.T) {
 	d := doubles.StartAgent(t, true, "")
-	out, err := egress.New(egress.Options{Server: "agent", Proxy: "none"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	service, err := out.Service(d.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer service.Close()
 	var wg sync.WaitGroup
 	closing := make(chan struct{})
-	a, err := a2a.New(a2a.Options{URL: d.URL, HTTP: service.HTTP(), Go: wg.Go, Closing: closing})
+	a, err := a2a.New(a2a.Options{URL: d.URL, HTTP: &http.Client{Transport: http.DefaultTransport}, Go: wg.Go, Closing: closing})
 	if err != nil {
 		t.Fatal(err)
 	}
