@@ -85,7 +85,7 @@ func (s *scoped) Find(id tool.ID) (*tool.Tool, *tool.Decision) {
 	}
 	t, ok := s.catalog.Snapshot().Find(id)
 	if !ok {
-		t = s.listedAs(id)
+		t = listedAs(s.view, id)
 	}
 	if t == nil {
 		if !s.Blacklisted(id) {

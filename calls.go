@@ -188,12 +188,12 @@ func (v view) Find(id tool.ID) (*tool.Tool, *tool.Decision) {
 	if t, ok := v.catalog.Snapshot().Find(id); ok {
 		return t, nil
 	}
-	return v.listedAs(id), nil
+	return listedAs(v, id), nil
 }
 
 // listedAs returns the tool that is listed under another name than this one; nil where
 // there is none, or where this name is blacklisted.
-func (v view) listedAs(id tool.ID) *tool.Tool {
+func listedAs(v view, id tool.ID) *tool.Tool {
 	m := v.byName[id.Server]
 	if m == nil || m.also[id.Name] == "" || v.Blacklisted(id) {
 		return nil
@@ -209,7 +209,7 @@ func (v view) WithName(name string) []*tool.Tool {
 		if slices.ContainsFunc(tools, func(t *tool.Tool) bool { return t.Server == m.name }) {
 			continue
 		}
-		if t := v.listedAs(id); t != nil {
+		if t := listedAs(v, id); t != nil {
 			tools = append(tools, t)
 		}
 	}

@@ -213,7 +213,7 @@ func (v view) named(flat string) (tool.ID, bool) {
 	}
 	server, name, _ := strings.Cut(flat, "__")
 	id := tool.ID{Server: server, Name: name}
-	return id, v.listedAs(id) != nil
+	return id, listedAs(v, id) != nil
 }
 
 // Remembered returns the names of the servers whose tools in the offer are those
