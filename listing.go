@@ -204,6 +204,16 @@ func (g *Gateway) Named(flat string) (tool.ID, bool) {
 	return view{g, g.pool.Load()}.named(flat)
 }
 
+// flat returns the flat name of a tool, or "" where there is none.
+func (v view) flat(id tool.ID) string {
+	snap := v.catalog.Snapshot()
+	t, ok := snap.Find(id)
+	if !ok {
+		return ""
+	}
+	return snap.AliasOf(t)
+}
+
 func (v view) named(flat string) (tool.ID, bool) {
 	if own := v.own.of(tool.ID{Server: ownServer, Name: flat}); own != nil {
 		return own.ID, true

@@ -34,6 +34,9 @@ type Options struct {
 	Authority Authority
 	// Quota counts what calls use; nil counts nothing.
 	Quota *quota.Quota
+	// Flat returns the name of a tool in the one list that MCP clients see; "" and nil
+	// know none.
+	Flat func(id tool.ID) string
 	// Send carries out a call of r.Target and returns the CallToolResult. The params
 	// are those of an MCP tools/call, but for the name: r.Target's is the one to
 	// send, whatever they say. Its errors are those of upstream.Server.Call.
@@ -41,6 +44,9 @@ type Options struct {
 	// Usage returns what a result says that models have taken for it, where the server
 	// is believed. Nil believes nobody.
 	Usage func(r *Request, raw tool.Bytes) (tool.Usage, bool)
+	// Believed reports whether the server of a tool is believed what it says in the _meta of
+	// a result under one of Tenon's names. Nil believes nobody.
+	Believed func(t *tool.Tool, name string) bool
 	// Secrets hides secrets in failures, and with Redact in results and progress too.
 	// Nil hides nothing.
 	Secrets Secrets
@@ -115,7 +121,8 @@ type Request struct {
 
 // marks are what stages tell each other of a call.
 type marks struct {
-	spare bool // another tool is tried where this one cannot be had; set by fallback
+	flat  func(tool.ID) string // Options.Flat; set by resolve
+	spare bool                 // another tool is tried where this one cannot be had; set by fallback
 	// answered is set where the ledger knows what came of it, so that nobody was asked;
 	// then it must not run.
 	answered bool

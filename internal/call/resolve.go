@@ -34,6 +34,7 @@ func resolve(o *Options, next Handler) Handler {
 		if r.Tool == "" {
 			return r.fail(tool.Invalid, "The call names no tool. Name a server and a tool.")
 		}
+		r.flat = o.Flat
 		if res := r.find(ctx); res != nil {
 			return res
 		}
@@ -88,6 +89,11 @@ func (r *Request) find(ctx context.Context) *tool.Result {
 			r.Note("resolve", "there is no server %q: corrected to %q, the only one that has %s", r.Server, r.Target.Server, r.Tool)
 		}
 		return nil
+	}
+	if len(there) == 0 {
+		if found, res := r.respelt(); found {
+			return res
+		}
 	}
 	return r.notFound(c, known, there)
 }
@@ -147,7 +153,7 @@ func (r *Request) notFound(c Catalog, known bool, there []*tool.Tool) *tool.Resu
 	if len(nearTools) > 0 {
 		names := make([]string, len(nearTools))
 		for i, id := range nearTools {
-			names[i] = id.String()
+			names[i] = r.called(id)
 		}
 		fmt.Fprintf(&b, " The nearest tools are: %s.", strings.Join(names, ", "))
 	}
