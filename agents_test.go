@@ -159,7 +159,7 @@ func TestAnAgentWorksWithTools(t *testing.T) {
 		Params:   json.RawMessage(`{"name": "x", "arguments": {"subtask": "Find out what is there."}, "_meta": {"progressToken": 7}}`),
 		Progress: func(p json.RawMessage) { progress = append(progress, string(p)) },
 	})
-	if res.Kind != "" || res.Text() != "It is done." {
+	if res.Kind != "" || inFence(res) != "It is done." {
 		t.Fatalf("%s: %s", res.Kind, res.Text())
 	}
 	asked := m.questions()
@@ -209,7 +209,7 @@ func TestAnAgentDoesNoMoreThanItsCaller(t *testing.T) {
 			if got := m.questions()[0].names(); got != tt.offered {
 				t.Errorf("offered %q, want %q", got, tt.offered)
 			}
-			if tt.offered != "" && res.Text() != "It is done." {
+			if tt.offered != "" && inFence(res) != "It is done." {
 				t.Errorf("%s: %s", res.Kind, res.Text())
 			}
 		})
@@ -240,7 +240,7 @@ func TestAnAgentIsBounded(t *testing.T) {
 		if len(asked) != tt.asked || asked[len(asked)-1].names() != "" || asked[len(asked)-1].Choice != "" || !strings.Contains(asked[len(asked)-1].last(), "Give your answer now") {
 			t.Errorf("%s: asked %d times, at last %q", tt.more, len(asked), asked[len(asked)-1].last())
 		}
-		if len(res.Notes) == 0 || !strings.Contains(res.Notes[0].Text, tt.note) || res.Text() != "It is done." {
+		if len(res.Notes) == 0 || !strings.Contains(res.Notes[0].Text, tt.note) || inFence(res) != "It is done." {
 			t.Errorf("%s: %s, notes %+v", tt.more, res.Text(), res.Notes)
 		}
 	}
@@ -274,7 +274,7 @@ func TestWhatAnAgentFoundIsNotLost(t *testing.T) {
 			t.Errorf("%s: asked %d times", tt.more, len(asked))
 		}
 		if tt.text != "" {
-			if got != tt.text || res.Kind != "" {
+			if inFence(res) != tt.text || res.Kind != "" {
 				t.Errorf("%s: %s: %s", tt.more, res.Kind, got)
 			}
 			continue
@@ -462,7 +462,7 @@ func TestExampleOfAgents(t *testing.T) {
 		{"kb_researcher", "knowledge__search_knowledge_base", "system__get_local_cpu_memory"},
 		{"report_writer", "", "time__get_current_time"},
 	} {
-		if res := subtask(t, g, tt.server, tool.Call{}); res.Text() != "It is done." {
+		if res := subtask(t, g, tt.server, tool.Call{}); inFence(res) != "It is done." {
 			t.Fatalf("%s: %s: %s", tt.server, res.Kind, res.Text())
 		}
 		names := m.questions()[i].names()

@@ -61,6 +61,7 @@ func (s *Session) carry(ctx context.Context, sees *scoped, as Viewer, m *member,
 	} else {
 		req.Attempts = 1
 		result, err = s.pass(ctx, m, r)
+		result, err = sees.judged(m, req.Target.Meta.Labels, result, err)
 	}
 	res := &tool.Result{
 		ID: req.ID, Server: m.name, Tool: r.Method, Raw: result, Err: err,

@@ -116,15 +116,17 @@ func (s *Session) resource(ctx context.Context, sees *scoped, as Viewer, at offe
 	if err != nil || at.Key == uri {
 		return result, err
 	}
-	var page struct {
-		Contents []json.RawMessage `json:"contents"`
-	}
+	var span [1]jsonrpc.Span
+	var contents []json.RawMessage
 	raw := result.Join()
-	if json.Unmarshal(raw, &page) != nil || len(page.Contents) == 0 {
+	if err := jsonrpc.OwnMembers(result, []string{"contents"}, span[:]); err != nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "server %s answered with something that is no result: %v", at.Server, err)
+	}
+	if json.Unmarshal(span[0].In(result).Join(), &contents) != nil || len(contents) == 0 {
 		return result, nil
 	}
 	out := []byte{'['}
-	for i, c := range page.Contents {
+	for i, c := range contents {
 		if textOf(c, "uri") == at.Key {
 			if edited, err := jsonrpc.Edit(c, jsonrpc.Field{Key: "uri", Value: jsonrpc.Quote(nil, uri)}); err == nil {
 				c = edited

@@ -49,23 +49,34 @@ type Handle struct {
 
 // callToolResult is the part of MCP's CallToolResult that Tenon reads.
 type callToolResult struct {
-	Content    []json.RawMessage `json:"content"`
-	Structured json.RawMessage   `json:"structuredContent"`
-	Meta       json.RawMessage   `json:"_meta"`
+	Content    []json.RawMessage
+	Structured json.RawMessage
+	Meta       json.RawMessage
 }
 
-type contentBlock struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
-	MIME string `json:"mimeType"`
-	URI  string `json:"uri"`
-	Data string `json:"data"`
+// UnmarshalJSON reads the members of these very names: one in another case is another
+// member, and means nothing.
+func (r *callToolResult) UnmarshalJSON(b []byte) error {
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(b, &m); err != nil {
+		return err
+	}
+	r.Structured, r.Meta = m["structuredContent"], m["_meta"]
+	if c := m["content"]; c != nil {
+		return json.Unmarshal(c, &r.Content)
+	}
+	return nil
+}
 
-	Resource struct {
-		URI  string `json:"uri"`
-		MIME string `json:"mimeType"`
-		Text string `json:"text"`
-	} `json:"resource"`
+// texts are the members of an object of which Tenon reads those that are texts.
+type texts map[string]json.RawMessage
+
+func (t texts) of(name string) string {
+	var s string
+	if raw := t[name]; len(raw) > 0 && raw[0] == '"' {
+		_ = json.Unmarshal(raw, &s) // it is valid
+	}
+	return s
 }
 
 // Text returns what the model is to read: all text of the content, joined by
@@ -104,25 +115,27 @@ func (r *Result) text(raw callToolResult, err error) string {
 }
 
 func blockText(c json.RawMessage) string {
-	var b contentBlock
-	if err := json.Unmarshal(c, &b); err != nil {
-		return ""
+	var b, in texts
+	if json.Unmarshal(c, &b) != nil {
+		return string(c) // no block of the protocol: let the model see it
 	}
-	size := base64.StdEncoding.DecodedLen(len(b.Data))
-	switch b.Type {
+	switch kind := b.of("type"); kind {
 	case "text":
-		return b.Text
+		return b.of("text")
 	case "resource":
-		if b.Resource.Text != "" {
-			return b.Resource.Text
+		_ = json.Unmarshal(b["resource"], &in) // one that cannot be read has nothing
+		if text := in.of("text"); text != "" {
+			return text
 		}
-		return fmt.Sprintf("[resource %s %s]", b.Resource.URI, b.Resource.MIME)
+		return fmt.Sprintf("[resource %s %s]", in.of("uri"), in.of("mimeType"))
 	case "resource_link":
-		return fmt.Sprintf("[resource link %s %s]", b.URI, b.MIME)
+		return fmt.Sprintf("[resource link %s %s]", b.of("uri"), b.of("mimeType"))
 	case "image", "audio":
-		return fmt.Sprintf("[%s %s, about %d bytes]", b.Type, b.MIME, size)
+		size := base64.StdEncoding.DecodedLen(max(0, len(b["data"])-2))
+		return fmt.Sprintf("[%s %s, about %d bytes]", kind, b.of("mimeType"), size)
+	default:
+		return fmt.Sprintf("[content of type %q]", kind)
 	}
-	return fmt.Sprintf("[content of type %q]", b.Type)
 }
 
 // meta returns the _meta without what belongs to the protocol, or nil.
@@ -200,31 +213,27 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON printed, as a client of the REST API does.
 func (r *Result) UnmarshalJSON(b []byte) error {
-	var in struct {
-		ID         string          `json:"id"`
-		Server     string          `json:"server_name"`
-		Tool       string          `json:"tool_name"`
-		Result     string          `json:"result"`
-		Error      string          `json:"error"`
-		Kind       Kind            `json:"error_kind"`
-		Content    json.RawMessage `json:"content"`
-		Structured json.RawMessage `json:"structured_content"`
-		Meta       json.RawMessage `json:"_meta"`
-		Notes      []Note          `json:"notes"`
-		Truncated  bool            `json:"truncated"`
-		Handle     *Handle         `json:"handle"`
-		ElapsedMS  float64         `json:"elapsed_ms"`
-		Attempts   int             `json:"attempts"`
-	}
-	if err := json.Unmarshal(b, &in); err != nil {
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(b, &m); err != nil {
 		return err
 	}
-	*r = Result{
-		ID: in.ID, Server: in.Server, Tool: in.Tool, Kind: in.Kind, Message: in.Result + in.Error,
-		Notes: in.Notes, Truncated: in.Truncated, Handle: in.Handle,
-		Elapsed: time.Duration(in.ElapsedMS * float64(time.Millisecond)), Attempts: in.Attempts,
+	var text, failure string
+	var elapsed float64
+	*r = Result{}
+	for name, to := range map[string]any{
+		"id": &r.ID, "server_name": &r.Server, "tool_name": &r.Tool, "result": &text, "error": &failure,
+		"error_kind": &r.Kind, "notes": &r.Notes, "truncated": &r.Truncated, "handle": &r.Handle,
+		"elapsed_ms": &elapsed, "attempts": &r.Attempts,
+	} {
+		if raw := m[name]; raw != nil {
+			if err := json.Unmarshal(raw, to); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
 	}
-	if in.Content == nil && in.Structured == nil && in.Meta == nil {
+	r.Message, r.Elapsed = text+failure, time.Duration(elapsed*float64(time.Millisecond))
+	content, structured, meta := m["content"], m["structured_content"], m["_meta"]
+	if content == nil && structured == nil && meta == nil {
 		return nil
 	}
 	raw, err := json.Marshal(struct {
@@ -232,7 +241,7 @@ func (r *Result) UnmarshalJSON(b []byte) error {
 		Structured json.RawMessage `json:"structuredContent,omitempty"`
 		IsError    bool            `json:"isError,omitempty"`
 		Meta       json.RawMessage `json:"_meta,omitempty"`
-	}{in.Content, in.Structured, in.Kind != "", in.Meta})
+	}{content, structured, r.Kind != "", meta})
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ type answerParts struct {
 	content        jsonrpc.Span
 	blocks         []block
 	chars          int // of the text of all blocks, with a line end between two
+	cost           int // of what they have beside it
 	structured     tool.Bytes
 	structuredSpan jsonrpc.Span
 	// structuredChars is the length of the structured content, as JSON.
@@ -25,14 +26,23 @@ type answerParts struct {
 
 // A block is one content block.
 type block struct {
-	raw   tool.Bytes
-	text  tool.Bytes   // its text as a JSON string; nil where it has none
-	span  jsonrpc.Span // of text in raw
-	plain tool.Bytes   // its text as it is, of a block that raw has no part for
-	chars int          // of the text
-	media tool.Bytes   // its base64 as a JSON string; nil where it has none
-	mime  string
+	raw    tool.Bytes
+	text   tool.Bytes   // its text as a JSON string; nil where it has none
+	span   jsonrpc.Span // of text in raw
+	plain  tool.Bytes   // its text as it is, of a block that raw has no part for
+	chars  int          // of the text
+	cost   int          // of what it has beside the text, in characters that count as well
+	media  tool.Bytes   // its base64 as a JSON string; nil where it has none
+	mime   string
+	inline bool // it is of type text
 }
+
+// Bounds of what blocks have beside text and media before that counts as text.
+const (
+	maxBlocks = 1000 // those beyond are one lump
+	perBlock  = 100  // bytes of a block with text or media
+	freeBytes = 2000 // bytes of all blocks beside that: a few links cost nothing
+)
 
 var (
 	answerKeys   = []string{"content", "structuredContent"}
@@ -47,18 +57,14 @@ func readAnswer(raw tool.Bytes) (*answerParts, bool) {
 		return nil, false
 	}
 	a := &answerParts{raw: raw, content: spans[0], structuredSpan: spans[1], structured: spans[1].In(raw)}
-	if a.structured != nil && string(a.structured.Slice(0, 1).Join()) == "{" {
+	if a.structured != nil && string(a.structured.Slice(0, 1).Join()) != "n" { // not null
 		a.structuredChars = runeStarts(a.structured)
 	}
 	if content := spans[0].In(raw); content != nil {
-		if string(content.Slice(0, 1).Join()) != "[" {
-			return nil, false
-		}
-		for _, span := range elements(content) {
-			a.blocks = append(a.blocks, readBlock(span.In(content)))
-		}
+		a.readContent(content)
 	}
 	for i := range a.blocks {
+		a.cost += a.blocks[i].cost
 		if n := a.blocks[i].chars; n > 0 {
 			if a.chars > 0 {
 				n++ // the line end before it
@@ -70,20 +76,49 @@ func readAnswer(raw tool.Bytes) (*answerParts, bool) {
 	return a, true
 }
 
-// readBlock finds text and media of a content block. A lump of another
-// type counts as text: its JSON.
+// readContent finds the blocks of the content. What is no list is one lump, and so are
+// all blocks beyond the first maxBlocks.
+func (a *answerParts) readContent(content tool.Bytes) {
+	switch string(content.Slice(0, 1).Join()) {
+	case "n": // null
+		return
+	case "[":
+	default:
+		a.blocks = []block{lump(content)}
+		return
+	}
+	free := freeBytes
+	spans := elements(content)
+	a.blocks = make([]block, 0, min(len(spans), maxBlocks+1))
+	for i, span := range spans {
+		if i == maxBlocks {
+			span.End = spans[len(spans)-1].End
+			a.blocks = append(a.blocks, lump(span.In(content)))
+			return
+		}
+		b := readBlock(span.In(content))
+		b.weigh(&free)
+		a.blocks = append(a.blocks, b)
+	}
+}
+
+// lump returns a block whose text is its JSON.
+func lump(raw tool.Bytes) block {
+	return block{raw: raw, plain: raw, chars: runeStarts(raw)}
+}
+
+// readBlock finds text and media of a content block.
 func readBlock(raw tool.Bytes) block {
 	b := block{raw: raw}
 	var spans [5]jsonrpc.Span
 	if jsonrpc.Members(raw, blockKeys, spans[:]) != nil {
-		b.plain, b.chars = raw, runeStarts(raw)
-		return b
+		return lump(raw)
 	}
 	b.mime, _ = jsonrpc.String(spans[3].In(raw).Join())
 	kind, _ := jsonrpc.String(spans[0].In(raw).Join())
 	switch {
 	case kind == "text" && isString(spans[1].In(raw)):
-		b.span = spans[1]
+		b.span, b.inline = spans[1], true
 	case (kind == "image" || kind == "audio") && isString(spans[2].In(raw)):
 		b.media = spans[2].In(raw)
 	case kind == "resource" && spans[4].Found():
@@ -93,13 +128,32 @@ func readBlock(raw tool.Bytes) block {
 		b.text = b.span.In(raw)
 		b.chars = stringChars(b.text)
 	}
-	if b.text == nil && b.media == nil && raw.Len() > 2000 { // a link costs nothing, a lump does
-		b.plain, b.chars = raw, runeStarts(raw)
-	}
 	if b.mime == "" {
 		b.mime = "application/octet-stream"
 	}
 	return b
+}
+
+// weigh counts what a block has beside text and media. free is what may still be had for
+// nothing; a block that has neither and does not fit there is a lump, and so is any that
+// has much more than its text.
+func (b *block) weigh(free *int) {
+	if b.plain != nil {
+		return
+	}
+	beside := b.raw.Len() - b.text.Len() - b.media.Len()
+	bare := b.text == nil && b.media == nil
+	if !bare {
+		beside = max(0, beside-perBlock)
+	}
+	switch {
+	case beside <= *free:
+		*free -= beside
+	case bare, beside > freeBytes:
+		*b = lump(b.raw)
+	default:
+		b.cost, *free = beside-*free, 0
+	}
 }
 
 // resource finds the text or the media of an embedded resource.

@@ -32,7 +32,7 @@ func send(o *Options) Handler {
 					r.Spend(u)
 				}
 			}
-			res := answered(r, raw)
+			res := o.answered(r, raw)
 			if res.Kind != "" && o.Secrets != nil && res.Raw.Len() > 0 {
 				res.Raw = tool.OneOf(o.Secrets.Failure(res.Raw.Join()))
 			}
@@ -75,15 +75,14 @@ func params(r *Request) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-var resultKeys = []string{"isError", "resultType", "_meta"}
-
-// failureKey is how a server tells of what kind its failure is: that a rule of its own
-// stands behind it, or that the time was over. Nothing else is its to say.
-var failureKey = []string{"tenon/error_kind"}
+// failureKey is how a server that comes with Tenon tells of what kind its failure is:
+// that a rule of its own stands behind it, or that the time was over. Nothing else is its
+// to say.
+const failureKey = jsonrpc.OwnPrefix + "error_kind"
 
 func failureOf(meta tool.Bytes) tool.Kind {
 	var span [1]jsonrpc.Span
-	if meta.Len() == 0 || jsonrpc.Members(meta, failureKey, span[:]) != nil || !span[0].Found() {
+	if meta.Len() == 0 || jsonrpc.Members(meta, []string{failureKey}, span[:]) != nil || !span[0].Found() {
 		return tool.Failed
 	}
 	kind, _ := jsonrpc.String(span[0].In(meta).Join())
@@ -94,25 +93,46 @@ func failureOf(meta tool.Bytes) tool.Kind {
 }
 
 // answered reads the result of a server.
-func answered(r *Request, raw tool.Bytes) *tool.Result {
-	var spans [3]jsonrpc.Span
+func (o *Options) answered(r *Request, raw tool.Bytes) *tool.Result {
 	res := r.result()
-	if err := jsonrpc.Members(raw, resultKeys, spans[:]); err != nil {
-		return r.fail(tool.Failed, "Server %s answered with something that is no result: %v.", r.Target.Server, err)
+	a, err := jsonrpc.ReadAnswer(raw)
+	if err != nil {
+		res = r.fail(tool.Failed, "Server %s answered with something that is no result: %v.", r.Target.Server, err)
+		if !r.Target.Meta.ReadOnly {
+			res.Message += " What it did stays done. " + o.howToCheck(r.Target)
+		}
+		return res
 	}
-	if kind, _ := jsonrpc.String(spans[1].In(raw).Join()); kind != "" && kind != "complete" {
+	res.Raw = raw
+	if a.Own {
+		res.Raw = WithoutOwn(raw, a.Meta, func(name string) bool { return o.believed(r.Target, name) })
+	}
+	if kind, _ := jsonrpc.String(a.ResultType.In(raw).Join()); kind != "" && kind != "complete" {
 		if o, ok := r.Origin.(interface{ TakesInterim() bool }); ok && o.TakesInterim() {
 			r.unfinished = true
-			res.Raw = raw
 			return res
 		}
 		return r.fail(tool.Failed, "Server %s answered with a result of type %q, which cannot be carried on here. The tool may want input that this gateway cannot ask for.", r.Target.Server, kind)
 	}
-	res.Raw = raw
-	if string(spans[0].In(raw).Join()) == "true" {
-		res.Kind = failureOf(spans[2].In(raw))
+	if string(a.IsError.In(raw).Join()) == "true" {
+		res.Kind = tool.Failed
+		if a.Own && o.believed(r.Target, failureKey) {
+			res.Kind = failureOf(a.Meta.In(raw))
+		}
 	}
 	return res
+}
+
+func (o *Options) believed(t *tool.Tool, name string) bool {
+	return o.Believed != nil && o.Believed(t, name)
+}
+
+// WithoutOwn returns a result without those members of its _meta under Tenon's names that
+// its server is not believed. Anybody is believed to be a stranger.
+func WithoutOwn(raw tool.Bytes, meta jsonrpc.Span, believed func(name string) bool) tool.Bytes {
+	return jsonrpc.DropOwn(raw, meta, func(name string, value []byte) bool {
+		return believed(name) || name == UntrustedKey && string(value) == "true"
+	})
 }
 
 // failed reads the error of a call that has no result.

@@ -88,7 +88,7 @@ func (s *shaper) answer() {
 		return // no result that a model could read as text
 	}
 	changed := s.media(a)
-	if a.chars > s.limit || a.structuredChars > s.limit || a.chars+a.structuredChars > s.limit && a.same() {
+	if a.chars+a.cost > s.limit || a.structuredChars > s.limit || a.chars+a.structuredChars > s.limit && a.same() {
 		s.text(a)
 		changed = true
 	}
@@ -129,7 +129,7 @@ func (s *shaper) media(a *answerParts) (changed bool) {
 // client shows a model the text. Clients check that a tool which declares an output schema
 // gives structured content, so that then stays, pruned.
 func (s *shaper) text(a *answerParts) {
-	if a.chars == 0 { // there is structured content alone: it is the text
+	if a.chars == 0 && a.cost <= s.limit { // there is structured content alone: it is the text
 		a.blocks = append(a.blocks, block{plain: a.structured, chars: a.structuredChars})
 		a.chars = a.structuredChars
 		s.structure(a, s.limit/4, true)
@@ -176,39 +176,60 @@ func (s *shaper) structure(a *answerParts, budget int, said bool) {
 	a.setStructured(pruned)
 }
 
-// cut cuts the text to limit characters.
+// cut cuts the text to limit characters. What blocks have beside it counts too, and
+// blocks without text that find no place are left out.
 func (s *shaper) cut(a *answerParts, limit int) {
-	if a.chars <= limit {
-		if last := &a.blocks[len(a.blocks)-1]; last.raw == nil {
-			last.raw = tool.OneOf(textBlock(string(last.plain.Join())))
+	if a.chars+a.cost <= limit {
+		if last := len(a.blocks) - 1; last >= 0 && a.blocks[last].raw == nil {
+			a.blocks[last].raw = tool.OneOf(textBlock(string(a.blocks[last].plain.Join())))
 		}
 		return
 	}
-	h := s.keep("", a.text())
+	var h *tool.Handle
+	if a.chars > 0 {
+		h = s.keep("", a.text())
+	} else {
+		h = s.keep("", a.content.In(a.raw))
+	}
 	left := limit
 	kept := a.blocks[:0:0]
-	shown, done := 0, false
+	shown, done, dropped := 0, false, 0
 	for _, b := range a.blocks {
 		switch {
+		case b.chars == 0 && b.cost <= left:
+			kept = append(kept, b)
+			left -= b.cost
 		case b.chars == 0:
-			kept = append(kept, b)
+			dropped++
 		case done:
-		case b.chars <= left:
+		case b.chars+b.cost <= left:
 			kept = append(kept, b)
-			left -= b.chars
+			left -= b.chars + b.cost
 			shown += b.chars
 		default:
 			lead := min(shown, 1) // the line end before the block
-			if part := cutText(b.prefix(left), left-lead); part != "" {
+			if part := cutText(b.prefix(max(0, left-b.cost)), max(0, left-b.cost-lead)); part != "" {
 				kept = append(kept, b.with(part))
 				shown += lead + utf8.RuneCountInString(part)
 			}
-			done = true
+			done, left = true, 0
 			kept = append(kept, block{raw: tool.OneOf(textBlock(s.marker(shown, a.chars, h)))})
 		}
 	}
+	if done {
+		s.r.Note("shape", "cut from %d to %d characters%s", a.chars, shown, keptAs(h))
+	}
+	if dropped > 0 {
+		s.r.Note("shape", "%d parts without text were left out: they are too long%s", dropped, keptAs(h))
+	}
+	if !done {
+		text := fmt.Sprintf(cutMark+"%d of %d parts are shown.", len(kept), len(kept)+dropped)
+		if h != nil {
+			text += fmt.Sprintf(` Read all with %s {"id": %q}.`, ReadTool, h.ID)
+		}
+		kept = append(kept, block{raw: tool.OneOf(textBlock(text + "]"))})
+	}
 	a.blocks = kept
-	s.r.Note("shape", "cut from %d to %d characters%s", a.chars, shown, keptAs(h))
 }
 
 // keep keeps a body behind a handle; nil where that is not possible.
@@ -236,9 +257,12 @@ func keptAs(h *tool.Handle) string {
 	return "; the whole is kept as handle " + h.ID
 }
 
+// cutMark is what every text begins with that says that something was cut.
+const cutMark = "[cut here: "
+
 // marker says where an answer was cut and how to read on.
 func (s *shaper) marker(shown, total int, h *tool.Handle) string {
-	text := fmt.Sprintf("[cut here: %d of %d characters are shown.", shown, total)
+	text := fmt.Sprintf(cutMark+"%d of %d characters are shown.", shown, total)
 	if h == nil {
 		return text + " The rest is lost. Ask for less at once to see it.]"
 	}

@@ -84,7 +84,7 @@ func TestWithinTheLimitNothingChanges(t *testing.T) {
 		"multibyte":       answerOf(textOf(strings.Repeat("€", 100)), ""),
 		"an image":        answerOf(`{"type":"image","mimeType":"image/png","data":"`+strings.Repeat("A", 3<<20)+`"}`, ""),
 		"unknown members": tool.OneOf([]byte(`{"content":[],"other":"` + strings.Repeat("x", 1000) + `"}`)),
-		"an odd shape":    tool.OneOf([]byte(`{"content":"` + strings.Repeat("x", 1000) + `"}`)),
+		"an odd shape":    tool.OneOf([]byte(`{"content":"` + strings.Repeat("x", 90) + `","more":"` + strings.Repeat("x", 1000) + `"}`)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			res, k := shaped(t, raw, 100, "")

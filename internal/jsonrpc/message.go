@@ -243,15 +243,29 @@ func Refuse(text tool.Bytes, reason error) *Error {
 	return Errorf(CodeParse, "%v", reason)
 }
 
-// ErrorOf reads the error of an answer.
+// ErrorOf reads the error of an answer. Of one that two readers could read differently,
+// all is the message.
 func ErrorOf(b tool.Bytes) *Error {
 	e := &Error{Raw: b.Join()}
-	if err := json.Unmarshal(e.Raw, e); err != nil {
+	var spans [3]Span
+	err := OwnMembers(b, []string{"code", "message", "data"}, spans[:])
+	twofold := err != nil
+	if err == nil && spans[0].Found() {
+		err = json.Unmarshal(spans[0].In(b).Join(), &e.Code)
+	}
+	if err == nil && spans[1].Found() {
+		err = json.Unmarshal(spans[1].In(b).Join(), &e.Message)
+	}
+	e.Data = spans[2].In(b).Join()
+	if err != nil {
 		// A code that is no integer, or a bare string: show what came.
 		e.Code, e.Message = CodeInternal, string(e.Raw)
 	}
 	if e.Message == "" {
 		e.Message = "the other side gave no reason"
+	}
+	if twofold && json.Valid(e.Raw) && e.Raw[0] == '{' {
+		e.Raw = (&Error{Code: e.Code, Message: e.Message}).JSON()
 	}
 	return e
 }

@@ -35,7 +35,7 @@ func (s Span) In(b tool.Bytes) tool.Bytes {
 // disagree about which one counts. The inside of strings is not checked, so
 // that a large answer costs no more than a search for its quotes.
 //
-// There may be at most 16 keys, each of at most 10 letters (or longer where no
+// There may be at most 16 keys, each of at most 21 letters (or longer where no
 // escaped spelling needs to be recognised).
 func Members(b tool.Bytes, keys []string, spans []Span) error {
 	return (&scanner{keys: keys}).members(b, spans)
@@ -89,8 +89,8 @@ type scanner struct {
 
 	kinds [maxDepth / 64]uint64 // a bit for each open bracket: 1 is an object
 
-	text [64]byte // the key or the literal being read
-	n    int      // its length; more than len(text) where it was longer
+	text [128]byte // the key or the literal being read
+	n    int       // its length; more than len(text) where it was longer
 
 	// capture keeps the scalar value of keys[0] in scalar, so that it is known
 	// even where the text itself is dropped for its length.
@@ -99,6 +99,9 @@ type scanner struct {
 
 	strict bool   // members that are nearly keys are mistakes
 	nearly string // one that was found
+
+	watch   bool // the members of content blocks and of _meta count too; see ReadAnswer
+	watched watched
 }
 
 // maxCapture bounds the scalar that is kept.
@@ -178,6 +181,9 @@ loop:
 	for i < len(p) {
 		switch c := p[i]; state {
 		case stInString, stInKey:
+			if state == stInKey && s.watches() {
+				break loop
+			}
 			j := bytes.IndexByte(p[i:], '"')
 			if s.escape || j < 0 || j > 0 && p[i+j-1] == '\\' {
 				break loop
@@ -225,6 +231,9 @@ loop:
 func (s *scanner) keep(p []byte) {
 	switch {
 	case s.depth != 1:
+		if s.state == stInKey && s.watches() {
+			s.collect(p)
+		}
 	case s.state == stInKey:
 		s.collect(p)
 	case s.capture && s.member == 0 && len(s.scalar) <= maxCapture:
@@ -289,7 +298,11 @@ func (s *scanner) begin(c byte, at int) (used bool, err error) {
 	switch {
 	case c == '{':
 		s.state = stFirstKey
-		return true, s.push(true)
+		err := s.push(true)
+		if s.watch {
+			s.opened()
+		}
+		return true, err
 	case c == '[':
 		s.state = stFirstElem
 		return true, s.push(false)
@@ -326,9 +339,12 @@ func (s *scanner) closeString(end int) error {
 	}
 	s.state = stColon
 	if s.depth != 1 {
+		if s.watches() {
+			return s.inBlock()
+		}
 		return nil
 	}
-	s.member = s.lookup()
+	s.member = s.indexOf(s.keys)
 	if s.nearly != "" {
 		return fmt.Errorf("member %q is written in another case", s.nearly)
 	}
@@ -338,8 +354,8 @@ func (s *scanner) closeString(end int) error {
 	return nil
 }
 
-// lookup returns the index of the key just read, or -1.
-func (s *scanner) lookup() int {
+// indexOf returns the index of the key just read among names, or -1.
+func (s *scanner) indexOf(names []string) int {
 	if s.n > len(s.text) {
 		return -1
 	}
@@ -347,12 +363,16 @@ func (s *scanner) lookup() int {
 	if bytes.IndexByte(key, '\\') >= 0 {
 		key = unquote(key)
 	}
-	for i, k := range s.keys {
+	for i, k := range names {
 		if string(key) == k {
 			return i
 		}
-		if s.strict && strings.EqualFold(string(key), k) {
-			s.nearly = k
+	}
+	if s.strict {
+		for _, k := range names {
+			if strings.EqualFold(string(key), k) {
+				s.nearly = k
+			}
 		}
 	}
 	return -1

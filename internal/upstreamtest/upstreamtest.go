@@ -55,6 +55,8 @@ type Script struct {
 	Address      string   // to listen on; empty is any port
 	StartFault   string   // a file: while it exists, initialize meets the fault that it names
 	ReadFault    string   // a file: while it exists, what comes next ends the process before it is read
+
+	Answers map[string]string // results of other methods, as raw JSON
 }
 
 // Main runs the tests, or the server where the process was started as one.
@@ -232,6 +234,10 @@ func (s *server) answer(m message) {
 	case "ping":
 		s.result(m, `{}`)
 	default:
+		if raw, ok := s.Answers[m.Method]; ok {
+			s.result(m, raw)
+			return
+		}
 		if m.ID != nil {
 			s.fail(m, -32601, "method not found: "+m.Method)
 		}
@@ -412,12 +418,28 @@ func (s *server) call(m message) {
 		s.tasks.Go(func() { text(waitFor(a.File)) })
 	case "bad", "bad_read", "bad_liar": // not listed: see BadTools
 		s.bad(m, p.Args, p.Meta)
+	case "say": // not listed: see SayTool
+		s.say(m, p.Args)
 	case "garbage":
 		s.print(`no protocol at all`)
 		text("clean")
 	default:
 		s.fail(m, -32602, "Unknown tool: "+p.Name)
 	}
+}
+
+// SayTool is a tool for Script.Extra. It answers with the very text of its argument
+// "result", or with the error "error".
+const SayTool = `{"name":"say","inputSchema":{"type":"object","properties":{"result":{"type":"string"},"error":{"type":"string"}}}}`
+
+func (s *server) say(m message, args json.RawMessage) {
+	var a struct{ Result, Error string }
+	_ = json.Unmarshal(args, &a)
+	if a.Error != "" {
+		s.print(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":` + a.Error + `}`)
+		return
+	}
+	s.result(m, a.Result)
 }
 
 // UntilTool is the definition, for Script.Extra, of a tool that answers with the
