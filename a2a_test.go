@@ -70,7 +70,7 @@ func TestWhatAnAgentMakes(t *testing.T) {
 			Content    []map[string]any `json:"content"`
 			Structured map[string]any   `json:"structuredContent"`
 		}
-		if err := json.Unmarshal(res.Raw.Join(), &got); err != nil || len(got.Content) != 6 {
+		if err := json.Unmarshal(res.Raw.Join(), &got); err != nil || len(got.Content) != 7 { // the last one is the line behind
 			t.Fatalf("%s: %s, %v", res.Kind, res.Raw.Join(), err)
 		}
 		var kinds []string
@@ -78,7 +78,7 @@ func TestWhatAnAgentMakes(t *testing.T) {
 			kinds = append(kinds, b["type"].(string))
 		}
 		resource, _ := got.Content[4]["resource"].(map[string]any)
-		if strings.Join(kinds, " ") != "text text text image resource resource_link" || got.Structured["hosts"] != 3.0 || got.Content[1]["text"] != "part two" ||
+		if strings.Join(kinds, " ") != "text text text image resource resource_link text" || got.Structured["hosts"] != 3.0 || got.Content[1]["text"] != "part two" ||
 			!strings.HasSuffix(fmt.Sprint(resource["uri"]), "/.._report__1.pdf") || got.Content[5]["uri"] != "https://example.com/x.csv" {
 			t.Errorf("%s: %s", binding, res.Raw.Join())
 		}
