@@ -220,6 +220,9 @@ func TestIDs(t *testing.T) {
 	for _, id := range []string{"sbx_unknown", "../x", "1", "\x1b[31m"} {
 		c.bad("run_command", map[string]any{"sandbox_id": id, "command": "true"}, "no sandbox with this sandbox_id")
 	}
+	for _, id := range []string{"sbx_zz1zz_abcdefghijklmnopqrstuvwxyz"} {
+		c.bad("run_command", map[string]any{"sandbox_id": id, "command": "true"}, "was made by another process of this server, which was replaced")
+	}
 	a, b := c.create(), c.create()
 	if a == b || len(a) < 25 {
 		t.Errorf("ids %s and %s", a, b)

@@ -71,7 +71,7 @@ func (s *shelf) create(ctx context.Context, req *mcp.CallToolRequest, spec sandb
 	if err := s.room(who); err != nil {
 		return nil, err
 	}
-	id := "sbx_" + strings.ToLower(rand.Text())
+	id := run + strings.ToLower(rand.Text())
 	if s.outlet != nil {
 		spec.Network, spec.Proxied = s.outlet.For(id).Serve, s.outlet.Loopback()
 	}
@@ -205,6 +205,14 @@ func (s *shelf) endOf(ctx context.Context, session string) {
 	}
 }
 
+// run begins the ids of this process, so that those of another one can be told.
+var run = "sbx_" + strings.ToLower(rand.Text()[:5]) + "_"
+
+// lost reports whether an id is one of another process of this server.
+func lost(id string) bool {
+	return len(id) > len(run) && strings.HasPrefix(id, "sbx_") && id[len(run)-1] == '_' && !strings.HasPrefix(id, run)
+}
+
 // placeholders are names that models make up.
 var placeholders = map[string]bool{
 	"default": true, "sandbox1": true, "sandbox": true, "some_id": true, "new_sandbox": true, "python": true, "create_sandbox": true, "sandbox123": true,
@@ -225,6 +233,9 @@ func (s *shelf) use(req *mcp.CallToolRequest, id string) (h *held, done func(), 
 	s.mu.Unlock()
 	if before != nil && before.owner == sessionOf(req) {
 		return nil, nil, before.gone()
+	}
+	if h == nil && lost(id) {
+		return nil, nil, errors.New("there is no sandbox with this sandbox_id any more: it was made by another process of this server, which was replaced since then or is another session's. Its files and variables are lost here. Make a sandbox with create_sandbox, and begin anew")
 	}
 	if h == nil || h.owner != sessionOf(req) {
 		return nil, nil, errors.New("there is no sandbox with this sandbox_id. Make one with create_sandbox, and use the id that it returns")
