@@ -398,7 +398,7 @@ func (e *LookupError) Error() string {
 		case d.IsNotFound && strings.HasSuffix(name, ".arpa"):
 			return fmt.Sprintf("DNS: there is no name %s: the address has none", name)
 		case d.IsNotFound:
-			return fmt.Sprintf("DNS: there is no host %s. Check the spelling", name)
+			return fmt.Sprintf("DNS: there is no host %s. Check the spelling; where it is right, or was not given by you, the name servers of this machine do not know it: it may have no way to the internet", name)
 		case d.IsTimeout:
 			return fmt.Sprintf("DNS: no answer for %s in time. The name servers may be down, or this machine has no network", name)
 		}

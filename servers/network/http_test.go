@@ -100,7 +100,7 @@ func TestHTTPCheckSaysWhatIsWrong(t *testing.T) {
 		closed:                      "connection refused",
 		secure.URL:                  "the certificate is not valid",
 		"https://" + slow:           "", // either is right: no TLS, or no answer
-		"http://none.test/":         "there is no host none.test",
+		"http://none.test/":         "there is no host none.test. Check the spelling; where it is right, or was not given by you,",
 		"":                          "url is empty",
 		"http://":                   "no host",
 		"ftp://example.com/":        "scheme ftp",
