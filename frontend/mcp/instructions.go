@@ -24,9 +24,9 @@ func (h *handler) instructions(v tenon.Viewer, modern bool) string {
 	b.WriteString("This is a pool of tool servers. Each tool is named server__tool. " +
 		"When a call fails, its text says what to do next.")
 	for _, st := range h.gw.Status() {
-		if st.State == tool.StateFailed {
+		if st.State == tool.StateFailed && (st.NextTry == nil || time.Now().Before(*st.NextTry)) { // else the next call has it tried
 			b.WriteString("\nServer " + st.Name + " is not available: " + trimmed(st.Reason, maxReason))
-			if st.NextTry != nil && time.Until(*st.NextTry) > 0 {
+			if st.NextTry != nil {
 				b.WriteString(" (it is tried again in " + max(time.Until(*st.NextTry).Round(time.Second), time.Second).String() + "; until then use other tools)")
 			}
 		}

@@ -2,6 +2,7 @@ package upstream_test
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"testing"
@@ -40,4 +41,24 @@ func TestAwaitMeansListed(t *testing.T) {
 	case <-time.After(100 * time.Millisecond):
 	}
 	close(told)
+}
+
+// TestKnownToolsComeBack: a server whose tools are known without it (a bundled one) comes
+// back by itself after its death, as any other does, and does not stay failed until it is used.
+func TestKnownToolsComeBack(t *testing.T) {
+	count := filepath.Join(t.TempDir(), "count")
+	p := start(t, upstreamtest.Script{CountFile: count}, upstream.Options{
+		Keep: true, Tools: []json.RawMessage{json.RawMessage(`{"name":"echo","inputSchema":{"type":"object"}}`)},
+	})
+	if st := p.Status(); st.State != tool.StateIdle {
+		t.Errorf("it is %s before anybody needs it", st.State)
+	}
+	p.text(t, call("echo", "{}"))
+	if _, err := p.Call(t.Context(), call("exit", "{}")); err == nil {
+		t.Fatal("it has not ended")
+	}
+	p.until(t, "a second start", func() bool { return p.Status().State == tool.StateReady && upstreamtest.Starts(t, count) == 2 })
+	if st := p.Status(); st.Reason != "" || st.NextTry != nil {
+		t.Errorf("it is ready, and %q is said of it", st.Reason)
+	}
 }

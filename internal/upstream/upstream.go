@@ -244,11 +244,11 @@ func (s *Server) Close() error {
 
 // Ensure begins to start the server where that is useful and nobody has: a
 // server whose tools are known already, and which needs to run only for calls,
-// is left alone. It returns at once.
+// is left alone unless it has failed. It returns at once.
 func (s *Server) Ensure() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := s.link != nil || s.o.Tools != nil || s.status.state == tool.StateIdle && s.status.listed > 0
+	known := s.link != nil || s.o.Tools != nil && s.status.state != tool.StateFailed || s.status.state == tool.StateIdle && s.status.listed > 0
 	if known || s.closed || s.starting != nil || time.Now().Before(s.status.nextTry) {
 		return
 	}
