@@ -72,7 +72,11 @@ func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < len(names):
-			return usage(cmd, "%s is missing", strings.Join(names[len(args):], " and "))
+			verb := "is"
+			if len(names)-len(args) > 1 {
+				verb = "are"
+			}
+			return usage(cmd, "%s %s missing", strings.Join(names[len(args):], " and "), verb)
 		case len(args) > len(names):
 			return usage(cmd, "%q is one argument too many", args[len(names)])
 		}

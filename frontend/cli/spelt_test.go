@@ -69,3 +69,13 @@ func TestNamesOfTheOtherForm(t *testing.T) {
 		t.Errorf("what is denied, in another form: %s", got)
 	}
 }
+
+// TestWhatIsMissing: one thing is missing, two are.
+func TestWhatIsMissing(t *testing.T) {
+	for want, args := range map[string][]string{"SERVER and TOOL are missing": {"call"}, "TOOL is missing": {"call", "time"}} {
+		c := command{args: args}
+		if code := c.run(t.Context(), t); code != 2 || !strings.Contains(c.log.String(), want) {
+			t.Errorf("%q gives %d: %s, want %s", args, code, c.log.String(), want)
+		}
+	}
+}

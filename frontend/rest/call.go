@@ -116,7 +116,7 @@ func DecodeCall(body []byte, at string) (tool.Call, error) {
 		return tool.Call{}, err
 	}
 	if c.Tool == "" {
-		return tool.Call{}, invalid(at+"/tool", errors.New("is missing"))
+		return tool.Call{}, invalid(at+"/tool_name", errors.New("the name of a tool is missing"))
 	}
 	return c, nil
 }
