@@ -42,7 +42,7 @@ func TestAnAgentAsksThePerson(t *testing.T) {
 				}
 			}
 			answers := answering(t, url+"/mcp/s/there", version, "accept", map[string]any{"answer": "db-1"})
-			if got := answers.hand(t, "ask"); got != "You said db-1" {
+			if got := answers.hand(t, "ask"); !strings.HasPrefix(got, "<<<UNTRUSTED") || !strings.Contains(got, "\nYou said db-1\n") {
 				t.Errorf("got %q", got)
 			}
 		})
