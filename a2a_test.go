@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -130,9 +132,14 @@ func TestAnAgentElsewhereIsCanceled(t *testing.T) {
 func TestAnAgentElsewhereCannotBeHad(t *testing.T) {
 	far := doubles.StartAgent(t, true, "http://10.1.2.3:99/invoke")
 	for url, want := range map[string]string{
-		far.URL:              "names only addresses at other hosts (10.1.2.3:99)",
-		far.URL + "/nothing": "HTTP status 404",
-		"http://127.0.0.1:1": "its card cannot be had",
+		far.URL:                                "names only addresses at other hosts (10.1.2.3:99)",
+		cardOf(t, "https://HOST/invoke"):       "names only addresses",
+		cardOf(t, "file://HOST/invoke"):        "names only addresses",
+		cardOf(t, "http://ann:pw@HOST/invoke"): "names only addresses",
+		cardOf(t, "http://HOST/x/../../admin"): "names only addresses",
+		cardOf(t, "http://HOST/moved"):         "redirects to another place",
+		far.URL + "/nothing":                   "HTTP status 404",
+		"http://127.0.0.1:1":                   "its card cannot be had",
 	} {
 		if res := subtask(t, agentAt(t, url, ""), "there", tell("hello")); res.Kind != tool.Failed || !strings.Contains(res.Text(), want) {
 			t.Errorf("%s: %s: %s", url, res.Kind, res.Text())
@@ -151,6 +158,35 @@ func TestAnAgentElsewhereCannotBeHad(t *testing.T) {
 	if res := subtask(t, agentAt(t, d.URL, ""), "there", c); res.Kind != tool.Failed || !strings.Contains(res.Text(), "2 deep") || len(d.Requests()) != 0 {
 		t.Errorf("too deep: %s: %s", res.Kind, res.Text())
 	}
+}
+
+// cardOf serves the card of an agent that says it is at an address, where HOST is its own
+// host, and that sends whoever asks at /moved elsewhere.
+func cardOf(t *testing.T, at string) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	srv := httptest.NewServer(mux)
+	at = strings.Replace(at, "HOST", strings.TrimPrefix(srv.URL, "http://"), 1)
+	mux.HandleFunc("/.well-known/agent-card.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"name":"x","description":"x","version":"1","capabilities":{"streaming":true},"defaultInputModes":["text"],"defaultOutputModes":["text"],"skills":[],
+			"supportedInterfaces":[{"url":%q,"protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`, at)
+	})
+	mux.Handle("/moved", http.RedirectHandler("http://127.0.0.1:1/", http.StatusTemporaryRedirect))
+	mux.HandleFunc("/", func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked at %s", r.URL) })
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// TestAnAgentThatSaysTooMuch is stopped.
+func TestAnAgentThatSaysTooMuch(t *testing.T) {
+	t.Parallel()
+	d := doubles.StartAgent(t, true, "")
+	res := subtask(t, agentAt(t, d.URL, ""), "there", tell("flood"))
+	if res.Kind != tool.Failed || !strings.Contains(res.Text(), "says too much") {
+		t.Errorf("%s: %.300s", res.Kind, res.Text())
+	}
+	await(t, "tasks/cancel", func() bool { return d.Canceled() == 1 })
 }
 
 // await waits until something is so.

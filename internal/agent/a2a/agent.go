@@ -18,6 +18,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -50,7 +51,7 @@ type Options struct {
 // An Agent is one agent elsewhere. It is safe for concurrent use.
 type Agent struct {
 	o    Options
-	host string
+	base *url.URL
 
 	mu     sync.Mutex
 	client *a2aclient.Client
@@ -68,15 +69,25 @@ func New(o Options) (*Agent, error) {
 		o.Pause = time.Second
 	}
 	client := *o.HTTP
-	client.Transport = guarded{client.Transport, o.Header}
+	client.Transport = guarded{client.Transport, u, o.Header}
 	o.HTTP = &client
-	return &Agent{o: o, host: u.Host}, nil
+	return &Agent{o: o, base: u}, nil
 }
 
-// guarded sets headers, and bounds what is read.
+// guarded sets headers, bounds what is read, and follows nobody elsewhere.
 type guarded struct {
 	next   http.RoundTripper
+	base   *url.URL
 	header map[string]string
+}
+
+// errElsewhere says that the agent sends its clients away, and has not begun anything.
+var errElsewhere = errors.New("it redirects to another place, which is not reached")
+
+// isNear reports whether an address is one of the agent's host that can be spoken to as
+// the agent itself can.
+func isNear(base, u *url.URL) bool {
+	return u.Scheme == base.Scheme && strings.EqualFold(u.Host, base.Host) && u.User == nil && !slices.Contains(strings.Split(u.Path, "/"), "..")
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -87,6 +98,10 @@ func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp, err := g.next.RoundTrip(r)
 	if err == nil {
+		if to, err := resp.Location(); err == nil && resp.StatusCode/100 == 3 && !isNear(g.base, to) {
+			_ = resp.Body.Close() // nobody reads it
+			return nil, fmt.Errorf("%w: %.100s", errElsewhere, to.Host)
+		}
 		resp.Body = http.MaxBytesReader(nil, resp.Body, maxBody)
 	}
 	return resp, err
@@ -116,14 +131,18 @@ func (a *Agent) connect(ctx context.Context) (*a2aclient.Client, error) {
 	var near []*protocol.AgentInterface
 	var far []string
 	for _, i := range card.SupportedInterfaces {
-		if u, err := url.Parse(i.URL); err == nil && strings.EqualFold(u.Host, a.host) {
+		switch u, err := url.Parse(i.URL); {
+		case err != nil:
+		case isNear(a.base, u):
 			near = append(near, i)
-		} else if err == nil {
+		case strings.EqualFold(u.Host, a.base.Host):
+			far = append(far, u.Scheme+"://"+u.Host+", or with a user or .. in it")
+		default:
 			far = append(far, u.Host)
 		}
 	}
 	if len(near) == 0 && len(far) > 0 {
-		return nil, fmt.Errorf("its card names only addresses at other hosts (%.200s), which are not reached; the operator should set a2a to the URL of that host", strings.Join(far, ", "))
+		return nil, fmt.Errorf("its card names only addresses at other hosts (%.200s) than "+a.base.Scheme+"://%s, which are not reached; the operator should set a2a to the URL of that host", strings.Join(far, ", "), a.base.Host)
 	}
 	card.SupportedInterfaces = near
 	client, err = a2aclient.NewFactory(a2aclient.WithDefaultsDisabled(), a2aclient.WithJSONRPCTransport(a.o.HTTP), a2aclient.WithRESTTransport(a.o.HTTP)).CreateFromCard(ctx, card)
@@ -167,8 +186,12 @@ func (a *Agent) Run(ctx context.Context, w Work, tell func(step string)) (Outcom
 			return Outcome{}, ended(ctx, fmt.Errorf("%w: %w", ErrLost, err))
 		}
 	}
-	if err == nil || r.task.ID != "" {
+	if r.tooMuch == nil && (err == nil || r.task.ID != "") {
 		err = r.finish(ctx)
+	}
+	if r.tooMuch != nil {
+		err = r.tooMuch
+		a.Cancel(ctx, string(r.task.ID), r.done())
 	}
 	if ctx.Err() != nil {
 		a.Cancel(ctx, string(r.task.ID), r.done())
@@ -260,5 +283,5 @@ func reached(err error) bool {
 			return true
 		}
 	}
-	return strings.Contains(err.Error(), "unexpected HTTP status: 4") || !errors.Is(err, io.EOF) && strings.Contains(err.Error(), "connection refused")
+	return errors.Is(err, errElsewhere) || strings.Contains(err.Error(), "unexpected HTTP status: 4") || !errors.Is(err, io.EOF) && strings.Contains(err.Error(), "connection refused")
 }

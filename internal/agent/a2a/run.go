@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 
 	protocol "github.com/a2aproject/a2a-go/v2/a2a"
@@ -20,7 +19,16 @@ type run struct {
 	task    protocol.Task
 	message *protocol.Message // the answer of an agent that makes no tasks
 	events  int
+	parts   int                         // of artifacts, as they came
+	at      map[protocol.ArtifactID]int // where the artifacts are
+	tooMuch error                       // the agent says more than anybody reads
 }
+
+// Bounds of what one piece of work may have.
+const (
+	maxEvents = 100_000
+	maxParts  = 10_000 // of artifacts
+)
 
 // done reports whether there is nothing to wait for.
 func (r *run) done() bool {
@@ -36,6 +44,9 @@ func (r *run) stream(events iter.Seq2[protocol.Event, error]) error {
 		}
 		r.events++
 		r.take(e)
+		if r.bound(); r.tooMuch != nil {
+			return r.tooMuch
+		}
 		if r.done() {
 			return nil
 		}
@@ -49,7 +60,7 @@ func (r *run) take(e protocol.Event) {
 	case *protocol.Message:
 		r.message = e
 	case *protocol.Task:
-		r.task = *e
+		r.know(e)
 	case *protocol.TaskStatusUpdateEvent:
 		r.task.ID, r.task.ContextID, r.task.Status = e.TaskID, e.ContextID, e.Status
 		if e.Status.Message != nil && !r.done() {
@@ -77,14 +88,37 @@ func (r *run) artifact(e *protocol.TaskArtifactUpdateEvent) {
 	if e.Artifact == nil {
 		return
 	}
-	at := slices.IndexFunc(r.task.Artifacts, func(a *protocol.Artifact) bool { return a.ID == e.Artifact.ID })
+	if r.at == nil {
+		r.at = map[protocol.ArtifactID]int{}
+	}
+	r.parts += len(e.Artifact.Parts) + 1
+	at, known := r.at[e.Artifact.ID]
 	switch {
-	case at < 0:
+	case !known:
+		r.at[e.Artifact.ID] = len(r.task.Artifacts)
 		r.task.Artifacts = append(r.task.Artifacts, e.Artifact)
 	case e.Append:
 		r.task.Artifacts[at].Parts = append(r.task.Artifacts[at].Parts, e.Artifact.Parts...)
 	default:
 		r.task.Artifacts[at] = e.Artifact
+	}
+}
+
+// know takes a task as the agent has it as a whole.
+func (r *run) know(t *protocol.Task) {
+	r.task, r.parts, r.at = *t, 0, map[protocol.ArtifactID]int{}
+	for i, a := range t.Artifacts {
+		if a != nil {
+			r.parts += len(a.Parts) + 1
+			r.at[a.ID] = i
+		}
+	}
+}
+
+// bound ends the work where the agent says too much.
+func (r *run) bound() {
+	if r.events > maxEvents || r.parts > maxParts {
+		r.tooMuch = fmt.Errorf("the agent says too much (%d events and %d parts of artifacts; at most %d and %d are read), so its task was canceled", r.events, r.parts, maxEvents, maxParts)
 	}
 }
 
@@ -111,7 +145,11 @@ func (r *run) finish(ctx context.Context) error {
 			if task.Status.State != r.task.Status.State && task.Status.Message != nil {
 				r.say(textOf(task.Status.Message.Parts))
 			}
-			r.task, breaks = *task, 0
+			r.know(task)
+			breaks = 0
+		}
+		if r.bound(); r.tooMuch != nil {
+			return r.tooMuch
 		}
 		if r.done() {
 			return nil
@@ -119,8 +157,8 @@ func (r *run) finish(ctx context.Context) error {
 		if streams && err == nil {
 			before := r.events
 			_ = r.stream(r.client.SubscribeToTask(ctx, &protocol.SubscribeToTaskRequest{ID: r.task.ID})) // it is asked for again
-			if streams = r.events > before; r.done() {
-				return nil
+			if streams = r.events > before; r.done() || r.tooMuch != nil {
+				return r.tooMuch
 			}
 		}
 		timer := time.NewTimer(r.pause << min(breaks, 3))

@@ -16,7 +16,7 @@ import (
 )
 
 // An Agent is a server of the official Go SDK of A2A. The first word of what it is told
-// says what it does: hello, make, ask, fail, login, wait, slow, depth.
+// says what it does: hello, make, flood, ask, fail, login, wait, slow, depth.
 type Agent struct {
 	URL     string
 	Release chan struct{} // lets slow go on
@@ -138,6 +138,13 @@ func (d *Agent) Execute(ctx context.Context, x *a2asrv.ExecutorContext) iter.Seq
 		switch word {
 		case "make":
 			d.produce(x, yield)
+		case "flood":
+			parts := slices.Repeat([]*a2a.Part{a2a.NewTextPart("x")}, 2000)
+			for range 6 {
+				yield(a2a.NewArtifactEvent(x, parts...), nil)
+			}
+			<-ctx.Done()
+			return
 		case "ask":
 			status(a2a.TaskStateInputRequired, "Which host?")
 			return
