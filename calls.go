@@ -114,7 +114,7 @@ func (v view) send(ctx context.Context, r *call.Request, params []byte) (tool.By
 	if m.delegate != nil {
 		return v.delegate(ctx, m.delegate, r, params)
 	}
-	params = v.told(r, m, params)
+	params = told(v, r, m, params)
 	c := upstream.Call{
 		Params: params, Name: r.Target.Name, Task: r.Task,
 		Key:      upstream.Key{Caller: r.Caller.Name, Session: r.SessionName()},

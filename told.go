@@ -24,7 +24,7 @@ const sessionKey = "tenon/session"
 // two sessions, and how long the caller waits: it then ends a little earlier, and says
 // what the call hung on. Whatever the client said there is replaced. No other server
 // is told anything.
-func (v view) told(r *call.Request, m *member, params []byte) []byte {
+func told(v view, r *call.Request, m *member, params []byte) []byte {
 	if m.entry == nil || m.entry.Bundled == "" {
 		return params
 	}
@@ -41,11 +41,11 @@ func (v view) told(r *call.Request, m *member, params []byte) []byte {
 	if len(fields) == 0 {
 		return params
 	}
-	told, err := jsonrpc.EditMeta(params, fields...)
+	edited, err := jsonrpc.EditMeta(params, fields...)
 	if err != nil {
 		return params // the server cannot read them either
 	}
-	return told.Join()
+	return edited.Join()
 }
 
 // sessionNames are the names by which bundled servers know sessions: the same one for

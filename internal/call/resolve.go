@@ -153,7 +153,7 @@ func (r *Request) notFound(c Catalog, known bool, there []*tool.Tool) *tool.Resu
 	if len(nearTools) > 0 {
 		names := make([]string, len(nearTools))
 		for i, id := range nearTools {
-			names[i] = r.called(id)
+			names[i] = calledBy(r, id)
 		}
 		fmt.Fprintf(&b, " The nearest tools are: %s.", strings.Join(names, ", "))
 	}

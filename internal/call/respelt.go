@@ -48,8 +48,8 @@ func (r *Request) respelt() (found bool, refused *tool.Result) {
 	return found, refused
 }
 
-// called returns a tool as this caller has to name it.
-func (r *Request) called(id tool.ID) string {
+// calledBy returns a tool as the caller of r has to name it.
+func calledBy(r *Request, id tool.ID) string {
 	if r.flat != nil && r.Caller.Via == "mcp" && r.Caller.Through == "" {
 		if name := r.flat(id); name != "" {
 			return name
