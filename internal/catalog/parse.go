@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -14,23 +15,35 @@ import (
 // the longest seen in 120 public servers has 52.
 const maxName = 512
 
+// toolNames are the members of a tool that decide what it is. Whoever reads Raw after us
+// must not find another value for one.
+var toolNames = [...]string{"name", "title", "description", "inputSchema", "outputSchema", "annotations"}
+
 // Parse reads one tool object of a tools/list answer. The raw fields of the
 // tool alias raw, which must not be changed afterwards. Server and Meta stay
 // empty: Set fills them in.
 //
-// Only an object with a usable name is a tool, but nothing else can cost a
-// server its tool: a title that is no string is left out, and a schema is kept
+// Only an object with a usable name is a tool, and one that all read alike; nothing else
+// can cost a server its tool: a title that is no string is left out, and a schema is kept
 // as it came, whatever it is. What Parse does not know stays in Raw.
 func Parse(raw json.RawMessage) (tool.Tool, error) {
 	t := tool.Tool{Raw: raw}
 	if !json.Valid(raw) {
 		return tool.Tool{}, errors.New("a tool is not valid JSON")
 	}
-	named := 0
+	twofold := ""
+	var seen [len(toolNames)]bool
 	object := eachMember(raw, func(key string, value json.RawMessage) {
+		for i, name := range toolNames {
+			if strings.EqualFold(key, name) {
+				if seen[i] || key != name {
+					twofold = name
+				}
+				seen[i] = true
+			}
+		}
 		switch key {
 		case "name":
-			named++
 			t.Name = text(value)
 		case "title":
 			t.Title = text(value)
@@ -47,9 +60,8 @@ func Parse(raw json.RawMessage) (tool.Tool, error) {
 	switch {
 	case !object:
 		return tool.Tool{}, errors.New("a tool is not a JSON object")
-	case named > 1:
-		// Whoever reads Raw after us could take the other name.
-		return tool.Tool{}, errors.New("a tool has more than one name")
+	case twofold != "":
+		return tool.Tool{}, fmt.Errorf("tool %q: %q stands twice, or is written in another case", clip(t.Name), twofold)
 	}
 	if err := checkName(t.Name); err != nil {
 		return tool.Tool{}, fmt.Errorf("tool %q: %w", clip(t.Name), err)
