@@ -16,11 +16,11 @@ func (v view) marking(t *tool.Tool) call.Marking {
 	if !slices.Contains(t.Meta.Labels, tool.LabelUntrusted) {
 		return call.Unmarked
 	}
-	return v.markingOf(v.byName[t.Server])
+	return markingOf(v.byName[t.Server])
 }
 
 // markingOf says how answers of a server are marked that hold what strangers wrote.
-func (v view) markingOf(m *member) call.Marking {
+func markingOf(m *member) call.Marking {
 	switch {
 	case m == nil: // of this process itself: a page that was fetched
 		return call.Fenced
@@ -49,10 +49,10 @@ func (p *pool) believed(server, name string) bool {
 
 // judged returns what a server answered a request with that is no call of a tool, without
 // what it is not believed, and with the mark of strangers where its tools have that label.
-func (v view) judged(m *member, labels []tool.Label, raw tool.Bytes, err error) (tool.Bytes, error) {
+func (p *pool) judged(m *member, labels []tool.Label, raw tool.Bytes, err error) (tool.Bytes, error) {
 	how := call.Unmarked
 	if slices.Contains(labels, tool.LabelUntrusted) {
-		how = v.markingOf(m)
+		how = markingOf(m)
 	}
 	if err != nil {
 		if e, ok := errors.AsType[*jsonrpc.Error](err); ok && e.Raw != nil && how != call.Unmarked {
@@ -65,7 +65,7 @@ func (v view) judged(m *member, labels []tool.Label, raw tool.Bytes, err error) 
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "server %s answered with something that is no result: %v", m.name, err)
 	}
 	if a.Own {
-		raw = call.WithoutOwn(raw, a.Meta, func(name string) bool { return v.believed(m.name, name) })
+		raw = call.WithoutOwn(raw, a.Meta, func(name string) bool { return p.believed(m.name, name) })
 	}
 	if how != call.Unmarked {
 		return call.Marked(raw)

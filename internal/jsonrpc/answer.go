@@ -40,7 +40,7 @@ const (
 // the result, in a block of its content, or in the resource of a block: there are readers
 // that take one for the other, and what one of them was shown another would not have seen.
 func ReadAnswer(b tool.Bytes) (Answer, error) {
-	s := scanner{keys: resultNames, strict: true, watch: true}
+	s := scanner{keys: resultNames, strict: true, watched: watched{on: true}}
 	var spans [8]Span
 	err := s.members(b, spans[:])
 	return Answer{
@@ -51,6 +51,7 @@ func ReadAnswer(b tool.Bytes) (Answer, error) {
 
 // watched is what the scanner knows of the blocks that it passes.
 type watched struct {
+	on     bool
 	seen   [2]uint16 // names of blockNames that the block has, and of resourceNames its resource
 	member int       // the one being read
 	blocks int
@@ -59,7 +60,7 @@ type watched struct {
 
 // watches reports whether the keys of the innermost object count.
 func (s *scanner) watches() bool {
-	if !s.watch {
+	if !s.watched.on {
 		return false
 	}
 	switch s.depth {

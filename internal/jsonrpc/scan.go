@@ -100,8 +100,7 @@ type scanner struct {
 	strict bool   // members that are nearly keys are mistakes
 	nearly string // one that was found
 
-	watch   bool // the members of content blocks and of _meta count too; see ReadAnswer
-	watched watched
+	watched watched // what of content blocks and _meta counts too; see ReadAnswer
 }
 
 // maxCapture bounds the scalar that is kept.
@@ -299,7 +298,7 @@ func (s *scanner) begin(c byte, at int) (used bool, err error) {
 	case c == '{':
 		s.state = stFirstKey
 		err := s.push(true)
-		if s.watch {
+		if s.watched.on {
 			s.opened()
 		}
 		return true, err

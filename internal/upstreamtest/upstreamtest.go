@@ -418,13 +418,11 @@ func (s *server) call(m message) {
 		s.tasks.Go(func() { text(waitFor(a.File)) })
 	case "bad", "bad_read", "bad_liar": // not listed: see BadTools
 		s.bad(m, p.Args, p.Meta)
-	case "say": // not listed: see SayTool
-		s.say(m, p.Args)
 	case "garbage":
 		s.print(`no protocol at all`)
 		text("clean")
 	default:
-		s.fail(m, -32602, "Unknown tool: "+p.Name)
+		s.say(m, p.Name, p.Args)
 	}
 }
 
@@ -432,9 +430,13 @@ func (s *server) call(m message) {
 // "result", or with the error "error".
 const SayTool = `{"name":"say","inputSchema":{"type":"object","properties":{"result":{"type":"string"},"error":{"type":"string"}}}}`
 
-func (s *server) say(m message, args json.RawMessage) {
+func (s *server) say(m message, name string, args json.RawMessage) {
 	var a struct{ Result, Error string }
 	_ = json.Unmarshal(args, &a)
+	if name != "say" {
+		s.fail(m, -32602, "Unknown tool: "+name)
+		return
+	}
 	if a.Error != "" {
 		s.print(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":` + a.Error + `}`)
 		return
