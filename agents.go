@@ -69,7 +69,7 @@ func (k maker) delegate(o *upstream.Options, s *config.Server, m *member) error 
 		return err
 	}
 	o.Dial = k.inProcess(srv)
-	m.delegate, m.probe = d, k.probeAgent(d)
+	m.delegate, m.probe = d, probeAgent(k.cfg, d)
 	m.meta = map[string]tool.Meta{subtaskTool: {
 		Registered: true, ReadOnly: a.Tool.Name == "" && a.A2A == "" && a.Mode == tool.ModeReadOnly,
 		SideEffect: tool.EffectExternal, RiskLevel: tool.RiskMedium, MaxResultChars: a.MaxResult,

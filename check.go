@@ -81,7 +81,7 @@ func (g *Gateway) Check(ctx context.Context, connect bool) Report {
 	g.offering.Unlock()
 	r.Broken = append(r.Broken, p.misdirected()...)
 	if connect {
-		r.Warnings = append(r.Warnings, g.toolless(p)...)
+		r.Warnings = append(r.Warnings, toolless(view{g, p})...)
 	}
 	for _, t := range p.catalog.Snapshot().Tools() {
 		if !t.Meta.Registered {

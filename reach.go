@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/egress"
+	"github.com/tenon-mcp/tenon/internal/model"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -21,7 +22,7 @@ const reachLimit = 10 * time.Second
 
 // probeAgent returns what finds out whether an agent can be had: its model, or the agent
 // elsewhere. One that is a tool of the pool is looked at with that.
-func (k maker) probeAgent(d *delegate) func(context.Context) []tool.Probe {
+func probeAgent(cfg *config.Config, d *delegate) func(context.Context) []tool.Probe {
 	switch {
 	case d.there != nil:
 		return func(ctx context.Context) []tool.Probe {
@@ -34,7 +35,7 @@ func (k maker) probeAgent(d *delegate) func(context.Context) []tool.Probe {
 			return []tool.Probe{p}
 		}
 	case d.run.Ask != nil:
-		return func(ctx context.Context) []tool.Probe { return probeModel(ctx, k.cfg, "agent", &d.set.Model) }
+		return func(ctx context.Context) []tool.Probe { return probeModel(ctx, cfg, "agent", &d.set.Model) }
 	}
 	return nil
 }
@@ -44,7 +45,7 @@ func probeModel(ctx context.Context, cfg *config.Config, use string, m *config.M
 	if err != nil {
 		return nil // what uses it is not made either, and says why
 	}
-	return client.Reach(ctx)
+	return model.Reach(ctx, client)
 }
 
 // misdirected returns the agents that name a tool which cannot do their work. Of a server
@@ -123,23 +124,23 @@ func (p *pool) warnMisdirected(log *slog.Logger) {
 
 // toolless returns the agents that are models and have no tool, though their entries name
 // some: none that matches is there, or what may be done here hides all.
-func (g *Gateway) toolless(p *pool) []Problem {
+func toolless(v view) []Problem {
 	var out []Problem
-	for _, m := range p.members {
+	for _, m := range v.members {
 		if m.delegate == nil || m.err != nil || len(m.delegate.set.Tools) == 0 || m.delegate.run.Ask == nil {
 			continue
 		}
 		set := m.delegate.set
-		sees, err := view{g, p}.as(Viewer{Skill: set.Skill, Mode: set.Mode}.subject())
+		sees, err := v.as(Viewer{Skill: set.Skill, Mode: set.Mode}.subject())
 		if err != nil {
 			continue
 		}
 		if !slices.ContainsFunc(sees.look().tools, func(t *tool.Tool) bool { return t.Server != m.name && set.Allows(t.ID) }) {
-			at := slices.IndexFunc(p.cfg.Delegations, func(d config.Delegation) bool { return d.Server == m.name })
+			at := slices.IndexFunc(v.cfg.Delegations, func(d config.Delegation) bool { return d.Server == m.name })
 			if at < 0 {
 				continue
 			}
-			f := p.cfg.Delegations[at].ToolAt
+			f := v.cfg.Delegations[at].ToolAt
 			f.Text = fmt.Sprintf("agent %s: tools: there is none that it may call, so its model works without tools", m.name)
 			f.Hint = "look at the patterns, at its mode and skill, and at the policy"
 			out = append(out, f)

@@ -89,8 +89,7 @@ func (r Runner) Run(ctx context.Context, subtask string, tools []model.Tool, cal
 			return w.out, nil
 		}
 		if final || len(reply.Calls) == 0 {
-			if final && len(reply.Calls) > 0 && len(tools) > 0 && w.broke == nil && !w.pressed {
-				w.press()
+			if w.press(reply) {
 				continue
 			}
 			return w.out, errNoAnswer
@@ -128,10 +127,14 @@ var errNoAnswer = errors.New("the model gave no answer")
 
 // press asks once more for the answer of a model that has asked for tools where it may
 // call none.
-func (w *work) press() {
+func (w *work) press(reply model.Answer) bool {
+	if len(reply.Calls) == 0 || len(w.tools) == 0 || w.broke != nil {
+		return false
+	}
 	w.pressed, w.tools = true, nil
 	w.say(model.Message{Role: model.User, Parts: []model.Part{model.Text(
 		"There are no tools any more, and nothing that you ask for is carried out. Write your answer now, as plain text.")}})
+	return true
 }
 
 func (w *work) say(m model.Message) {

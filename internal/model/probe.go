@@ -26,8 +26,8 @@ func (c *Client) Probe() probe.Ask {
 	}}
 }
 
-// Reach probes the endpoint. The client is of no use after it.
-func (c *Client) Reach(ctx context.Context) []tool.Probe { return probe.All(ctx, c.Probe()) }
+// Reach probes the endpoint of a client, which is of no use after it.
+func Reach(ctx context.Context, c *Client) []tool.Probe { return probe.All(ctx, c.Probe()) }
 
 // list returns the request for the list of models, which costs nothing and wants the
 // key. An endpoint of one's own may not have it.
