@@ -170,7 +170,7 @@ func (s *Session) route(ctx context.Context, v view, as Viewer, r relay.Request)
 	server := s.o.Server
 	if id := textOf(r.Params, "taskId"); id != "" && relay.IsOfTask(r.Method, nil) {
 		var e *jsonrpc.Error
-		if server, e = s.taskServer(id); e != nil {
+		if server, e = taskServer(s, id); e != nil {
 			return nil, e
 		}
 	}
@@ -203,10 +203,10 @@ func (s *Session) pass(ctx context.Context, m *member, r relay.Request) (tool.By
 			return relay.ListTasks(ctx, s.client, func(string) relay.Server { return to }, m.name)
 		}
 		list, err := s.client.Do(ctx, to, r)
-		if err != nil || s.alone() {
+		if err != nil || isAlone(s) {
 			return list, err
 		}
-		return s.ownTasks(list)
+		return ownTasks(s, list)
 	}
 	return s.client.Do(ctx, to, r)
 }

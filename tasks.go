@@ -194,16 +194,16 @@ func (t *tasks) of(owner, id, server string) (string, *jsonrpc.Error) {
 // taskServer returns the server of the client's task. Where all callers are one and the
 // same, that one may ask a server for a task that it has begun before this process was
 // there. A handle says itself whose it is.
-func (s *Session) taskServer(id string) (string, *jsonrpc.Error) {
+func taskServer(s *Session, id string) (string, *jsonrpc.Error) {
 	server, err := s.g.tasksAt.of(ownerOf(s.o.Caller), id, s.o.Server)
-	if err != nil && s.o.Server != "" && (relay.IsHandle(id) || s.alone() && !s.g.tasksAt.known(id)) {
+	if err != nil && s.o.Server != "" && (relay.IsHandle(id) || isAlone(s) && !s.g.tasksAt.known(id)) {
 		return s.o.Server, nil
 	}
 	return server, err
 }
 
-// alone reports whether nobody but this client's caller can have begun a task.
-func (s *Session) alone() bool { return ownerOf(s.o.Caller) == "" && !s.g.access.Configured() }
+// isAlone reports whether nobody but this client's caller can have begun a task.
+func isAlone(s *Session) bool { return ownerOf(s.o.Caller) == "" && !s.g.access.Configured() }
 
 // known reports whether a task of that name is somebody's, at whatever server.
 func (t *tasks) known(id string) bool {
@@ -218,7 +218,7 @@ func (t *tasks) known(id string) bool {
 }
 
 // ownTasks returns a server's list of tasks with those alone that are this client's.
-func (s *Session) ownTasks(list tool.Bytes) (tool.Bytes, error) {
+func ownTasks(s *Session, list tool.Bytes) (tool.Bytes, error) {
 	var all map[string]json.RawMessage
 	var found []json.RawMessage
 	if err := json.Unmarshal(list.Join(), &all); err != nil {
@@ -229,7 +229,7 @@ func (s *Session) ownTasks(list tool.Bytes) (tool.Bytes, error) {
 	}
 	mine := []json.RawMessage{}
 	for _, task := range found {
-		if _, err := s.taskServer(textOf(task, "taskId")); err == nil {
+		if _, err := taskServer(s, textOf(task, "taskId")); err == nil {
 			mine = append(mine, task)
 		}
 	}
@@ -256,7 +256,7 @@ func (s *Session) listTasks(ctx context.Context, sees *scoped) (tool.Bytes, erro
 func (s *Session) tasksByServer(ids []string) map[string][]string {
 	out := map[string][]string{}
 	for _, id := range ids {
-		if server, e := s.taskServer(id); e == nil {
+		if server, e := taskServer(s, id); e == nil {
 			out[server] = append(out[server], id)
 		}
 	}

@@ -18,7 +18,7 @@ func IsSetting(name, value string) bool {
 // set returns the set of some words.
 func set(words string) map[string]bool {
 	out := map[string]bool{}
-	for _, w := range strings.Fields(words) {
+	for w := range strings.FieldsSeq(words) {
 		out[w] = true
 	}
 	return out
@@ -94,10 +94,8 @@ func isRandom(s string) bool {
 		s = notation().digest.ReplaceAllString(s, "")
 	}
 	var p parts
-	for _, token := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" \t\r\n,;\"'`()[]{}<>|", r) }) {
-		if signed(token) {
-			return true
-		}
+	if slices.ContainsFunc(strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" \t\r\n,;\"'`()[]{}<>|", r) }), signed) {
+		return true
 	}
 	for piece := range strings.FieldsFuncSeq(s, func(r rune) bool { return r < 0x80 && !isAlnum(int(r)) }) {
 		if p.add(piece) {

@@ -136,13 +136,13 @@ func (a *Agent) connect(ctx context.Context) (*a2aclient.Client, error) {
 		case isNear(a.base, u):
 			near = append(near, i)
 		case strings.EqualFold(u.Host, a.base.Host):
-			far = append(far, u.Scheme+"://"+u.Host+", or with a user or .. in it")
+			far = append(far, u.Scheme+"://"+u.Host+", with another scheme, a user or .. in it")
 		default:
 			far = append(far, u.Host)
 		}
 	}
 	if len(near) == 0 && len(far) > 0 {
-		return nil, fmt.Errorf("its card names only addresses at other hosts (%.200s) than "+a.base.Scheme+"://%s, which are not reached; the operator should set a2a to the URL of that host", strings.Join(far, ", "), a.base.Host)
+		return nil, fmt.Errorf("its card names only addresses at other hosts (%.200s) than %s://%s, which are not reached; the operator should set a2a to the URL of that host", strings.Join(far, ", "), a.base.Scheme, a.base.Host)
 	}
 	card.SupportedInterfaces = near
 	client, err = a2aclient.NewFactory(a2aclient.WithDefaultsDisabled(), a2aclient.WithJSONRPCTransport(a.o.HTTP), a2aclient.WithRESTTransport(a.o.HTTP)).CreateFromCard(ctx, card)
