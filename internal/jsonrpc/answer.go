@@ -1,9 +1,10 @@
 package jsonrpc
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/tenon-mcp/tenon/tool"
@@ -142,72 +143,24 @@ func isOwn(key []byte) bool {
 // those that keep wants; their values are JSON.
 func DropOwn(raw tool.Bytes, meta Span, keep func(name string, value []byte) bool) tool.Bytes {
 	obj := meta.In(raw).Join()
+	d := json.NewDecoder(bytes.NewReader(obj))
 	out := []byte{'{'}
-	for _, m := range membersOf(obj) {
-		name, _ := String(obj[m.key.Start:m.key.End])
-		if len(name) >= len(OwnPrefix) && strings.EqualFold(name[:len(OwnPrefix)], OwnPrefix) && !keep(name, obj[m.value.Start:m.value.End]) {
+	for _, err := d.Token(); err == nil && d.More(); { // the structure has been checked
+		from := d.InputOffset()
+		key, _ := d.Token()
+		name, _ := key.(string)
+		var value json.RawMessage
+		if err = d.Decode(&value); err != nil {
+			break // such as a number that is none: what follows is dropped
+		}
+		if isOwn([]byte(name)) && !keep(name, value) {
 			continue
 		}
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(out, obj[m.key.Start:m.value.End]...)
+		out = append(out, bytes.TrimLeft(obj[from:d.InputOffset()], " \t\r\n,")...)
 	}
 	kept := append(raw.Slice(0, meta.Start), append(out, '}'))
 	return append(kept, raw.Slice(meta.End, raw.Len())...)
-}
-
-type pair struct{ key, value Span }
-
-// membersOf returns the members of an object whose structure has been checked.
-func membersOf(obj []byte) []pair {
-	var out []pair
-	var p pair
-	depth, key := 0, true
-	for i := 0; i < len(obj); i++ {
-		start := i
-		switch c := obj[i]; c {
-		case ' ', '\t', '\r', '\n':
-			continue
-		case '{', '[':
-			depth++
-			if depth == 1 {
-				continue
-			}
-		case '}', ']':
-			depth--
-			if depth == 0 {
-				if p.value.Found() {
-					out = append(out, p)
-				}
-				return out
-			}
-		case '"':
-			for i++; obj[i] != '"'; i++ {
-				if obj[i] == '\\' {
-					i++
-				}
-			}
-		case ':':
-			if depth == 1 {
-				key = false
-			}
-			continue
-		case ',':
-			if depth == 1 {
-				out = append(out, p)
-				p, key = pair{}, true
-			}
-			continue
-		}
-		at := &p.value
-		if key {
-			at = &p.key
-		}
-		if !at.Found() {
-			at.Start = start
-		}
-		at.End = i + 1
-	}
-	return out
 }

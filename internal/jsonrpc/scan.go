@@ -35,7 +35,7 @@ func (s Span) In(b tool.Bytes) tool.Bytes {
 // disagree about which one counts. The inside of strings is not checked, so
 // that a large answer costs no more than a search for its quotes.
 //
-// There may be at most 16 keys, each of at most 21 letters (or longer where no
+// There may be at most 16 keys, each of at most 17 letters (or longer where no
 // escaped spelling needs to be recognised).
 func Members(b tool.Bytes, keys []string, spans []Span) error {
 	return (&scanner{keys: keys}).members(b, spans)
@@ -89,7 +89,7 @@ type scanner struct {
 
 	kinds [maxDepth / 64]uint64 // a bit for each open bracket: 1 is an object
 
-	text [128]byte // the key or the literal being read
+	text [104]byte // the key or the literal being read
 	n    int       // its length; more than len(text) where it was longer
 
 	// capture keeps the scalar value of keys[0] in scalar, so that it is known
