@@ -70,6 +70,7 @@ func (b *Backend) check(ctx context.Context) (*found, error) {
 		levels = []string{sandbox.LevelNamespaces, sandbox.LevelLandlock}
 	}
 	var why []string
+	var failed []error
 	for _, level := range levels {
 		for _, python := range pythons {
 			f, err := b.try(ctx, level, python)
@@ -81,6 +82,7 @@ func (b *Backend) check(ctx context.Context) (*found, error) {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
+			failed = append(failed, err)
 			why = append(why, fmt.Sprintf("level %s with %s: %v", level, python.path, err))
 			if !errors.Is(err, errPython) {
 				break // another interpreter changes nothing
@@ -88,7 +90,7 @@ func (b *Backend) check(ctx context.Context) (*found, error) {
 		}
 	}
 	return nil, &sandbox.Error{Kind: sandbox.Unavailable, Text: "code cannot be kept apart from this machine, so none is run (" + strings.Join(why, "; ") +
-		"). Allow user namespaces, or start a kernel of Linux 6.2 or newer with Landlock"}
+		"). " + remedy(failed)}
 }
 
 // try makes a sandbox of a level and tests it.
