@@ -12,7 +12,7 @@ import (
 // marking says how the answers of a tool are marked that strangers wrote. The text of
 // somebody else's server is theirs: unless the configuration says otherwise it passes
 // as it came.
-func (v view) marking(t *tool.Tool) call.Marking {
+func marking(v view, t *tool.Tool) call.Marking {
 	if !slices.Contains(t.Meta.Labels, tool.LabelUntrusted) {
 		return call.Unmarked
 	}

@@ -72,7 +72,7 @@ func newPool(g *Gateway, cfg *config.Config, old *pool) (*pool, error) {
 		Send: v.send, Record: v.keep, Reserve: g.record.reserve(), Begin: v.begin, NewID: record.NewID,
 		Check: newSchemas(g.log).check, Flat: v.flat,
 		Timeout: cfg.Gateway.CallTimeout, MaxTimeout: cfg.Gateway.MaxCallTimeout, Logger: g.log,
-		Secrets: g.secrets, Redact: cfg.Policy.Redact.Results, Rules: content, Keeper: keeper{g}, Untrusted: v.marking, Believed: func(t *tool.Tool, name string) bool { return p.believed(t.Server, name) }, Ledger: g.ledger, Fallbacks: standIns,
+		Secrets: g.secrets, Redact: cfg.Policy.Redact.Results, Rules: content, Keeper: keeper{g}, Untrusted: func(t *tool.Tool) call.Marking { return marking(v, t) }, Believed: func(t *tool.Tool, name string) bool { return p.believed(t.Server, name) }, Ledger: g.ledger, Fallbacks: standIns,
 	}))
 	p.content = content
 	return p, nil

@@ -2,11 +2,9 @@ package tenon
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -82,26 +80,9 @@ func sampled(v view, h hop, r *call.Request, client *relay.Client) (*sampledHop,
 	return way, client
 }
 
-// canSample returns capabilities with that of sampling, and whether they had it.
-func canSample(capabilities []byte) (with []byte, had bool) {
-	var all map[string]json.RawMessage
-	if json.Unmarshal(capabilities, &all) != nil || all == nil {
-		all = map[string]json.RawMessage{}
-	}
-	if _, had = all["sampling"]; had {
-		return capabilities, true
-	}
-	all["sampling"] = json.RawMessage("{}")
-	with, err := json.Marshal(all)
-	if err != nil {
-		return capabilities, false
-	}
-	return with, false
-}
-
 // Open implements relay.Server.
 func (h *sampledHop) Open(ctx context.Context, g relay.Greeting) (relay.Link, error) {
-	with, had := canSample(g.Capabilities)
+	with, had := sampling.Capable(g.Capabilities)
 	a := &answerer{Handler: g.Handler, client: had && !h.instead}
 	g.Capabilities, g.Handler = with, a
 	l, err := h.hop.Open(ctx, g)
@@ -220,7 +201,7 @@ func (h *sampledHop) Send(ctx context.Context, s *relay.Sending) (tool.Bytes, er
 // declare says to a modern server that sampling can be done, and reports whether the
 // client says so itself.
 func (h *sampledHop) declare(s *relay.Sending) (had bool) {
-	said := textlessMember(s.Params, "_meta", era.MetaCapabilities)
+	said := sampling.Member(s.Params, "_meta", era.MetaCapabilities)
 	var fields []jsonrpc.Field
 	for _, f := range s.Meta {
 		if f.Key == era.MetaCapabilities {
@@ -233,42 +214,20 @@ func (h *sampledHop) declare(s *relay.Sending) (had bool) {
 		said = nil
 		fields = append(fields[:0:0], era.ClientMeta("tenon", version())[:2]...)
 	}
-	with, had := canSample(said)
+	with, had := sampling.Capable(said)
 	s.Meta = append(fields, jsonrpc.Field{Key: era.MetaCapabilities, Value: with})
 	return had
-}
-
-// textlessMember returns the member of a member of an object, as it stands there.
-func textlessMember(obj []byte, keys ...string) []byte {
-	b := tool.OneOf(obj)
-	for _, key := range keys {
-		var span [1]jsonrpc.Span
-		if b.Len() == 0 || jsonrpc.Members(b, []string{key}, span[:]) != nil || !span[0].Found() {
-			return nil
-		}
-		b = span[0].In(b)
-	}
-	return b.Join()
-}
-
-// inputs are what a modern server wants to know.
-type inputs struct {
-	Type  string `json:"resultType"`
-	Wants map[string]struct {
-		Method string          `json:"method"`
-		Params json.RawMessage `json:"params"`
-	} `json:"inputRequests"`
-	State *string `json:"requestState"`
 }
 
 // rounds sends a call to a modern server, and gives it the answers of the model that it
 // wants. What it wants of the client beside goes on to the client; the answers of the
 // model wait in the state meanwhile.
 func (h *sampledHop) rounds(ctx context.Context, s *relay.Sending) (tool.Bytes, error) {
-	if err := restore(s); err != nil {
+	first, err := sampling.Restore(s.Params)
+	if err != nil {
 		return nil, err
 	}
-	first := s.Params
+	s.Params = first
 	for range maxSampleRounds {
 		result, err := h.hop.Send(ctx, s)
 		if err != nil {
@@ -277,7 +236,7 @@ func (h *sampledHop) rounds(ctx context.Context, s *relay.Sending) (tool.Bytes, 
 		if textOf(result.Join(), "resultType") != "input_required" {
 			return result, nil
 		}
-		var in inputs
+		var in sampling.Inputs
 		if json.Unmarshal(result.Join(), &in) != nil {
 			return result, nil // whoever reads it next says so
 		}
@@ -297,90 +256,12 @@ func (h *sampledHop) rounds(ctx context.Context, s *relay.Sending) (tool.Bytes, 
 		case len(answers) == 0:
 			return result, nil
 		case len(in.Wants) > 0:
-			return withheld(result, in, answers)
+			held, err := sampling.Withhold(result.Join(), in, answers)
+			return tool.OneOf(held), err
 		}
-		if s.Params, err = answered(first, in.State, answers); err != nil {
+		if s.Params, err = sampling.Answered(first, in.State, answers); err != nil {
 			return nil, err
 		}
 	}
 	return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "server %s wanted answers of a model more than %d times for one call", h.m.name, maxSampleRounds)
-}
-
-// answered returns the params of a call with answers for its server.
-func answered(params []byte, state *string, answers map[string]json.RawMessage) ([]byte, error) {
-	said, err := json.Marshal(answers)
-	if err != nil {
-		return nil, err
-	}
-	fields := []jsonrpc.Field{{Key: "inputResponses", Value: said}}
-	if state != nil {
-		fields = append(fields, jsonrpc.Field{Key: "requestState", Value: jsonrpc.Quote(nil, *state)})
-	}
-	return jsonrpc.Edit(params, fields...)
-}
-
-// keptPrefix begins a state that holds answers of the model.
-const keptPrefix = "tenon-sampled:"
-
-// kept are answers of the model while the client is asked for the rest. The relay signs
-// the state that holds them.
-type kept struct {
-	State   *string                    `json:"s"`
-	Answers map[string]json.RawMessage `json:"a"`
-}
-
-// withheld returns what the client is asked for, with the answers of the model in the
-// state.
-func withheld(result tool.Bytes, in inputs, answers map[string]json.RawMessage) (tool.Bytes, error) {
-	state, err := json.Marshal(kept{in.State, answers})
-	if err != nil {
-		return nil, err
-	}
-	wants, err := json.Marshal(in.Wants)
-	if err != nil {
-		return nil, err
-	}
-	edited, err := jsonrpc.Edit(result.Join(),
-		jsonrpc.Field{Key: "inputRequests", Value: wants},
-		jsonrpc.Field{Key: "requestState", Value: jsonrpc.Quote(nil, keptPrefix+base64.RawURLEncoding.EncodeToString(state))})
-	return tool.OneOf(edited), err
-}
-
-// restore puts answers of the model that wait in the state beside those of the client.
-func restore(s *relay.Sending) error {
-	coded, ok := strings.CutPrefix(textOf(s.Params, "requestState"), keptPrefix)
-	if !ok {
-		return nil
-	}
-	var k kept
-	b, err := base64.RawURLEncoding.DecodeString(coded)
-	if err != nil || json.Unmarshal(b, &k) != nil {
-		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "requestState is refused")
-	}
-	var said map[string]json.RawMessage
-	if raw := textlessMember(s.Params, "inputResponses"); raw != nil && json.Unmarshal(raw, &said) != nil {
-		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "inputResponses is no object")
-	}
-	for name, a := range said {
-		if _, ours := k.Answers[name]; !ours {
-			k.Answers[name] = a
-		}
-	}
-	if s.Params, err = answered(s.Params, k.State, k.Answers); err != nil {
-		return err
-	}
-	if k.State == nil { // the server gave none
-		s.Params, err = without(s.Params, "requestState")
-	}
-	return err
-}
-
-// without returns an object without a member.
-func without(obj []byte, key string) ([]byte, error) {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(obj, &all); err != nil {
-		return nil, err
-	}
-	delete(all, key)
-	return json.Marshal(all)
 }

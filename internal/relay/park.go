@@ -16,7 +16,7 @@ import (
 // Bounds of what waits for modern clients to come again.
 const (
 	maxParked   = 1000
-	ParkedFor   = 5 * time.Minute // how long they wait
+	ParkedFor   = 5 * time.Minute       // how long they wait
 	gatherGrace = 20 * time.Millisecond // what a server asks at once goes to the client at once
 )
 
