@@ -231,7 +231,7 @@ func (w *deputy) unfinished(out *agent.Outcome, err error) tool.Bytes {
 		return agentFailed(fmt.Sprintf("The agent %s gave up %s What its tools did stays done.", w.entry.Name, did), out)
 	}
 	out.Text, out.Unfinished = shortened(head+found, w.set.MaxResult), true
-	if refused, ok := errors.AsType[*tool.Error](err); out.Stopped == "" && !(ok && refused.Kind != tool.Failed) {
+	if refused, ok := errors.AsType[*tool.Error](err); out.Stopped == "" && (!ok || refused.Kind == tool.Failed) {
 		return agentFailed(out.Text, out)
 	}
 	w.asked.Note("agent", "the agent %s ended without an answer: %s", w.entry.Name, why)

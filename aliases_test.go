@@ -61,7 +61,10 @@ blacklist: [[off, convert_to_markdown]]
 		t.Errorf("one tool is listed under two names: %s", all)
 	}
 	for _, c := range []tool.Call{
-		{Server: "c", Tool: "convert_to_markdown"}, {Server: "c", Tool: "read_file"}, {Server: "d", Tool: "convert_to_markdown"}, {Server: "d", Tool: "read_file"},
+		{Server: "c", Tool: "convert_to_markdown"},
+		{Server: "c", Tool: "read_file"},
+		{Server: "d", Tool: "convert_to_markdown"},
+		{Server: "d", Tool: "read_file"},
 		{Server: "off", Tool: "convert_to_markdown"},
 	} {
 		c.Arguments = json.RawMessage(`{"uri": "data:text/plain,hello"}`)

@@ -144,16 +144,16 @@ func (a authority) Decide(r *call.Request) *tool.Decision {
 }
 
 // Limits implements call.Authority.
-func (a authority) Limits(r *call.Request) []string {
+func (a authority) Limits(r *call.Request) (names []string, models bool) {
 	if s, ok := r.View.(*scoped); ok {
-		return s.profile.Limits()
+		names = s.profile.Limits()
 	}
-	return nil
+	return names, asksModels(a.byName[r.Target.Server], r)
 }
 
-// AsksModels implements call.Authority. It is true for all whose usage is counted.
-func (a authority) AsksModels(r *call.Request) bool {
-	m := a.byName[r.Target.Server]
+// asksModels reports whether models may be asked for a call of a member's tool, as for
+// all whose usage is counted.
+func asksModels(m *member, r *call.Request) bool {
 	switch {
 	case m == nil || m.entry == nil:
 		return false

@@ -112,7 +112,7 @@ func undecided(err error) error {
 // scope, pattern and reason.
 func decodeVerdict(body []byte) (tool.Verdict, error) {
 	var members map[string]json.RawMessage
-	if err := decodeObject(body, "", &members); err != nil {
+	if err := decodeObject(body, &members); err != nil {
 		return tool.Verdict{}, err
 	}
 	var v tool.Verdict

@@ -167,9 +167,9 @@ func eachMember(body []byte, at string, take func(key string, value json.RawMess
 const maxMembers = 64
 
 // decodeObject reads body, which must be one JSON object, into its members.
-func decodeObject(body []byte, at string, members *map[string]json.RawMessage) error {
+func decodeObject(body []byte, members *map[string]json.RawMessage) error {
 	*members = map[string]json.RawMessage{}
-	return eachMember(body, at, func(key string, value json.RawMessage) error {
+	return eachMember(body, "", func(key string, value json.RawMessage) error {
 		if len(*members) == maxMembers {
 			return errors.New("is one member too many")
 		}

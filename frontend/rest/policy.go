@@ -42,7 +42,7 @@ func (a guide) explainPolicy(r *http.Request, caller tool.Caller) (response, err
 // decodeQuestion reads a call, and the name of a caller beside it.
 func decodeQuestion(body []byte) (tool.Call, string, error) {
 	var members map[string]json.RawMessage
-	if err := decodeObject(body, "", &members); err != nil {
+	if err := decodeObject(body, &members); err != nil {
 		return tool.Call{}, "", err
 	}
 	var name string

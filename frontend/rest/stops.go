@@ -86,7 +86,7 @@ func readStop(r *http.Request, known ...string) (o map[string]string, force bool
 // forced takes the member force out of an object.
 func forced(body []byte) (rest []byte, force bool, err error) {
 	var members map[string]json.RawMessage
-	if err := decodeObject(body, "", &members); err != nil {
+	if err := decodeObject(body, &members); err != nil {
 		return nil, false, err
 	}
 	switch said := string(members["force"]); said {
@@ -103,7 +103,7 @@ func forced(body []byte) (rest []byte, force bool, err error) {
 // textsOf reads an object of texts with these members.
 func textsOf(body []byte, known []string) (map[string]string, error) {
 	var members map[string]json.RawMessage
-	if err := decodeObject(body, "", &members); err != nil {
+	if err := decodeObject(body, &members); err != nil {
 		return nil, err
 	}
 	out := map[string]string{}

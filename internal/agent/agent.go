@@ -70,20 +70,10 @@ func (r Runner) Run(ctx context.Context, subtask string, tools []model.Tool, cal
 			return w.out, err
 		}
 		final := w.last()
-		reply, err := r.Ask(ctx, model.Request{System: r.Instructions, Messages: w.talk, Tools: w.tools, NoCalls: final, MaxTokens: r.MaxAnswer})
-		w.out.Input += reply.Usage.Input
-		w.out.Output += reply.Usage.Output
-		if r.Spent != nil && w.broke == nil {
-			w.broke = r.Spent(reply.Usage)
-		}
+		reply, err := w.ask(ctx, final)
 		if err != nil {
-			if w.pressed { // the question before was answered, if by nothing of use
-				err = errNoAnswer
-			}
 			return w.out, err
 		}
-		w.out.Rounds++
-		reply.Text = model.Spoken(reply.Text)
 		if text := reply.Text; text != "" && (final || len(reply.Calls) == 0) {
 			w.out.Text = text
 			return w.out, nil
@@ -124,6 +114,25 @@ type work struct {
 }
 
 var errNoAnswer = errors.New("the model gave no answer")
+
+// ask asks the model once, and counts what it took.
+func (w *work) ask(ctx context.Context, final bool) (model.Answer, error) {
+	reply, err := w.Ask(ctx, model.Request{System: w.Instructions, Messages: w.talk, Tools: w.tools, NoCalls: final, MaxTokens: w.MaxAnswer})
+	w.out.Input += reply.Usage.Input
+	w.out.Output += reply.Usage.Output
+	if w.Spent != nil && w.broke == nil {
+		w.broke = w.Spent(reply.Usage)
+	}
+	if err != nil {
+		if w.pressed { // the question before was answered, if by nothing of use
+			err = errNoAnswer
+		}
+		return reply, err
+	}
+	w.out.Rounds++
+	reply.Text = model.Spoken(reply.Text)
+	return reply, nil
+}
 
 // press asks once more for the answer of a model that has asked for tools where it may
 // call none.

@@ -17,7 +17,7 @@ func limit(o *Options, next Handler) Handler {
 	return func(ctx context.Context, r *Request) *tool.Result {
 		u := quota.Use{Caller: r.Caller.Name, Session: r.SessionName(), Tool: r.Target.ID, Spend: r.Target.Meta.Spend}
 		if o.Authority != nil {
-			u.Names, u.Models = o.Authority.Limits(r), o.Authority.AsksModels(r)
+			u.Names, u.Models = o.Authority.Limits(r)
 		}
 		taken, over := o.Quota.Take(u)
 		if over != nil {

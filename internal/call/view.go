@@ -19,12 +19,10 @@ type Authority interface {
 	// of its end, with what came of it.
 	Enter(r *Request) *tool.Error
 	Leave(r *Request, res *tool.Result)
-	// Limits returns the names of the limits that the caller of r is given. They must
-	// not be changed.
-	Limits(r *Request) []string
-	// AsksModels reports whether models may be asked for r.Target, so that budgets of
+	// Limits returns the names of the limits that the caller of r is given, which must
+	// not be changed, and whether models may be asked for r.Target, so that budgets of
 	// these hold for it.
-	AsksModels(r *Request) bool
+	Limits(r *Request) (names []string, models bool)
 }
 
 // view finds out what of the pool the caller sees. It is outside every stage that

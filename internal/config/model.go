@@ -25,14 +25,14 @@ type Way struct {
 }
 
 // readWay reads the keys of a way; relative paths start at dir.
-func (in *object) readWay(w *Way, dir string) {
-	if at := in.seen["proxy"]; at != nil {
+func (o *object) readWay(w *Way, dir string) {
+	if at := o.seen["proxy"]; at != nil {
 		at.Hide()
 	}
 	var proxy string
-	in.text("proxy", &proxy)
+	o.text("proxy", &proxy)
 	w.Proxy = tool.NewSecret(proxy)
-	if in.text("ca_file", &w.CAFile); w.CAFile != "" {
+	if o.text("ca_file", &w.CAFile); w.CAFile != "" {
 		w.CAFile = under(dir, w.CAFile)
 	}
 }

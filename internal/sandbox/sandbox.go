@@ -49,6 +49,8 @@ type Backend interface {
 	// Create makes a sandbox, which lives until it is killed or this process ends,
 	// however that does.
 	Create(ctx context.Context, spec Spec) (Sandbox, error)
+	// TakesNetwork reports whether Spec.Network can be held. Others are not asked for it.
+	TakesNetwork() bool
 	// Close ends all sandboxes.
 	Close() error
 }
@@ -97,11 +99,6 @@ type Spec struct {
 	// Proxied are addresses of the loopback that code reaches by the proxy: those of the
 	// machine outside, and not its own.
 	Proxied []string
-}
-
-// A Networked back end takes Spec.Network. Others are not asked for sandboxes with it.
-type Networked interface {
-	TakesNetwork() bool
 }
 
 // ProxyPort is where code finds the proxy, on the loopback of the sandbox.
@@ -291,5 +288,7 @@ func (n none) Check(context.Context) (Status, error) {
 func (n none) Create(context.Context, Spec) (Sandbox, error) {
 	return nil, &Error{Unavailable, n.why}
 }
+
+func (n none) TakesNetwork() bool { return false }
 
 func (n none) Close() error { return nil }

@@ -253,15 +253,8 @@ func (rs roots) named(all []file, source string) ([]file, error) {
 			}
 			inside = true
 			path := filepath.Join(r.dir, rel)
-			below := path + string(filepath.Separator)
-			for _, match := range []func(file) bool{
-				func(f file) bool { return f.base == path },
-				func(f file) bool { return f.path == path },
-				func(f file) bool { return strings.HasPrefix(f.path, below) },
-			} {
-				if list := slices.DeleteFunc(slices.Clone(all), func(f file) bool { return !match(f) }); len(list) > 0 {
-					return list, nil
-				}
+			if list := meant(all, path); len(list) > 0 {
+				return list, nil
 			}
 			f, info, err := rs.open(path)
 			if err == nil {
@@ -280,6 +273,21 @@ func (rs roots) named(all []file, source string) ([]file, error) {
 		return nil, rs.refuse(source)
 	}
 	return nil, fmt.Errorf("there is no log %s. %sCall list_log_sources for what there is", plain(source, 200), near(all, source))
+}
+
+// meant returns the files of a list that a path means.
+func meant(all []file, path string) []file {
+	below := path + string(filepath.Separator)
+	for _, match := range []func(file) bool{
+		func(f file) bool { return f.base == path },
+		func(f file) bool { return f.path == path },
+		func(f file) bool { return strings.HasPrefix(f.path, below) },
+	} {
+		if list := slices.DeleteFunc(slices.Clone(all), func(f file) bool { return !match(f) }); len(list) > 0 {
+			return list
+		}
+	}
+	return nil
 }
 
 // refuse says that a path is none that may be read.

@@ -170,7 +170,7 @@ func build(o Options, getenv func(string) string, launcher []string) (*server, e
 		return nil, err
 	}
 	if len(o.Network) > 0 {
-		if n, ok := s.backend.(sandbox.Networked); !ok || !n.TakesNetwork() {
+		if !s.backend.TakesNetwork() {
 			return nil, fmt.Errorf("option network: the back end %s cannot hold code to a list of hosts", s.backend.Name())
 		}
 		if s.outlet, err = outlet.New(outlet.Options{Server: "python", Network: o.Network, MaxBytes: int64(o.NetworkMB) << 20}); err != nil {

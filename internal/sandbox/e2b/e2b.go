@@ -141,6 +141,10 @@ func New(o Options) (*Backend, error) {
 // Name returns "e2b".
 func (b *Backend) Name() string { return "e2b" }
 
+// TakesNetwork reports that no list of hosts can be held: what a machine reaches is set
+// by its maker and the service.
+func (b *Backend) TakesNetwork() bool { return false }
+
 // Check makes a machine, runs a cell in it, and keeps it for the next Create.
 func (b *Backend) Check(ctx context.Context) (sandbox.Status, error) {
 	s, err := b.check(ctx)

@@ -342,7 +342,4 @@ func (b *Backend) remove(x *box) {
 // it on the loopback that gVisor itself makes, which leads nowhere.
 func (b *Backend) TakesNetwork() bool { return true }
 
-var (
-	_ sandbox.Backend   = (*Backend)(nil)
-	_ sandbox.Networked = (*Backend)(nil)
-)
+var _ sandbox.Backend = (*Backend)(nil)

@@ -77,7 +77,7 @@ func Unpacked(t *testing.T, b sandbox.Backend, python string) {
 		"print(sys.prefix, sys.executable, dirname(dirname(dirname(os.__file__))), dirname(dirname(dirname(dirname(json.__file__)))), sep='\\n')\n"+
 		"print(subprocess.run(['python3', '-c', 'import sys; print(sys.prefix)'], capture_output=True, text=True).stdout, end='')\n"+
 		"print(any(p.startswith('/usr/') for p in sys.path), os.access(sys.prefix, os.W_OK))")
-	if want := strings.Join([]string{prefix, python, prefix, prefix, prefix, "False False", ""}, "\n"); o.Stdout != want {
+	if want := strings.Join([]string{prefix, python, prefix, prefix, prefix, "False " + "False", ""}, "\n"); o.Stdout != want {
 		t.Errorf("got %q, %+v\nwant %q", o.Stdout, o.Error, want)
 	}
 	if o := Sh(t, x, "cd; ls -A"); o.Stdout != "" {
