@@ -82,10 +82,11 @@ func UnknownStop(g *Gateway, s Stop) error {
 }
 
 // UnknownStopOf is UnknownStop for those who open no pool: of the tools it knows those
-// of bundled servers. A configuration that cannot be read keeps nobody from a stop.
+// of bundled servers. A configuration that cannot be read keeps nobody from a stop, and
+// neither does none at all: the stop may be meant for the pool of another folder.
 func UnknownStopOf(o Options, s Stop) error {
 	cfg, err := o.load()
-	if err != nil {
+	if err != nil || o.Config == "" {
 		return nil
 	}
 	var servers []string
@@ -114,7 +115,7 @@ func UnknownStopOf(o Options, s Stop) error {
 // unknownStop returns the error of a stop that names nothing of a pool. listed shows a
 // watch the tools that are known, and returns what it finds.
 func unknownStop(s Stop, servers []string, listed func(*named.Watch) []named.Finding) error {
-	if glob.Match(s.Server, ownServer) {
+	if glob.Match(s.Server, ownServer) || glob.Check(s.Server) != nil || glob.Check(s.Tool) != nil { // whoever stops says what is no pattern
 		return nil
 	}
 	if !slices.ContainsFunc(servers, func(name string) bool { return glob.Match(s.Server, name) }) {
