@@ -374,7 +374,7 @@ func TestWhatHoldsASecretIsNoSetting(t *testing.T) {
 		`{"user":"ann","password":"winterberg"}`, `{"db":{"pin":482915}}`, "{'password': 'winterberg'}", "password: winterberg", "user: ann\npassword: winterberg\n",
 		"Authorization: Bearer winterberg", "Bearer winterbergschloss", "--password winterberg", "-u app:winterberg", "postgres://u:pa ss[@h/db", "app:winterberg@/prod",
 		"app:winterberg@tcp(db:3306)/prod", "Server=db;User Id=sa;Password=Winter berg;", "https://x/#access_token=winter", "https://winter@github.com/x/y",
-		"/data/wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY", "./aB3dE6fG9hJ2kL5mN8",
+		"/data/aB3dE6fG9hJ2kL5mN8", "./aB3dE6fG9hJ2kL5mN8",
 	} {
 		if redact.IsSetting("X", value) {
 			t.Errorf("%s is a setting", value)
