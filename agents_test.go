@@ -291,7 +291,7 @@ func TestAnEndpointMayWantTheToolsOfTheTalk(t *testing.T) {
 	m := &scripted{says: []string{wants("go__look", `{"text": "x"}`), done}, picky: true}
 	g, _ := agents(t, "version: 1\nservers:\n  helper: "+entryOf(m.start(t), `, tools: ["go/*"], max_iters: 1`), tenon.Options{})
 	res := subtask(t, g, "helper", tool.Call{})
-	if asked := m.questions(); res.Text() != "It is done." || len(asked) != 2 || asked[1].Choice != "none" || asked[1].names() == "" {
+	if asked := m.questions(); inFence(res) != "It is done." || len(asked) != 2 || asked[1].Choice != "none" || asked[1].names() == "" {
 		t.Errorf("%s: %s, asked %+v", res.Kind, res.Text(), asked)
 	}
 }

@@ -262,7 +262,12 @@ func TestModels(t *testing.T) {
 			quota.Limit{Per: quota.PerCaller, Tokens: 100, Every: 24 * time.Hour},
 			quota.Limit{Per: quota.PerCaller, Cost: 5},
 		)
-		taken, over := q.Take(use("a", "", "t"))
+		asks := func(caller string) quota.Use {
+			u := use(caller, "", "t")
+			u.Models = true
+			return u
+		}
+		taken, over := q.Take(asks("a"))
 		if over != nil || taken.Over() != nil {
 			t.Fatal("nothing was used")
 		}
@@ -274,19 +279,22 @@ func TestModels(t *testing.T) {
 		if e := taken.Over(); e == nil || e.What != "100 tokens of models in 24h" || e.After != 24*time.Hour {
 			t.Errorf("the call goes on: %+v", e)
 		}
-		if _, over := q.Take(use("a", "", "t")); over == nil {
+		if _, over := q.Take(asks("a")); over == nil {
 			t.Error("another call begins")
 		}
-		if _, over := q.Take(use("b", "", "t")); over != nil {
+		if _, over := q.Take(use("a", "", "t")); over != nil {
+			t.Errorf("a call that asks no model: %s", over.Text())
+		}
+		if _, over := q.Take(asks("b")); over != nil {
 			t.Error(over.Text())
 		}
 		time.Sleep(24 * time.Hour)
-		taken, over = q.Take(use("a", "", "t"))
+		taken, over = q.Take(asks("a"))
 		if over != nil {
 			t.Fatalf("a day later: %s", over.Text())
 		}
 		taken.Spend(0, 4)
-		if e := taken.Over(); e == nil || e.What != "5 for models" || e.After != 0 {
+		if e := taken.Over(); e == nil || e.What != "a cost of models of 5 (in the currency of their prices)" || e.After != 0 {
 			t.Errorf("money comes back: %+v", e)
 		}
 	})

@@ -83,7 +83,7 @@ func readChat(c Call) (q chatQuestion, param, why string) {
 	if !c.JSON(&in) {
 		return q, "", "We could not parse the JSON body of your request."
 	}
-	known := []string{"model", "messages", "max_tokens", "max_completion_tokens", "temperature", "top_p", "stream", "stream_options"}
+	known := []string{"model", "messages", "max_tokens", "max_completion_tokens", "temperature", "top_p", "stream", "stream_options", "stop"}
 	for name := range in {
 		if !slices.Contains(known, name) {
 			return q, name, "Unrecognized request argument supplied: " + name
@@ -99,6 +99,7 @@ func readChat(c Call) (q chatQuestion, param, why string) {
 		MaxNew      int      `json:"max_completion_tokens"`
 		Temperature *float64 `json:"temperature"`
 		Stream      bool     `json:"stream"`
+		Stop        []string `json:"stop"`
 		Options     *struct {
 			Usage bool `json:"include_usage"`
 		} `json:"stream_options"`
@@ -116,6 +117,10 @@ func readChat(c Call) (q chatQuestion, param, why string) {
 		return q, "max_tokens", "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
 	case thinks && body.Temperature != nil:
 		return q, "temperature", "Unsupported value: 'temperature' does not support this value with this model."
+	case len(body.Stop) > 4:
+		return q, "stop", "Invalid 'stop': array too long. Expected an array with maximum length 4."
+	case thinks && body.Stop != nil:
+		return q, "stop", "Unsupported parameter: 'stop' is not supported with this model."
 	case body.Options != nil && !body.Stream:
 		return q, "stream_options", "The 'stream_options' parameter is only allowed when 'stream' is enabled."
 	}
