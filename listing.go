@@ -100,12 +100,15 @@ func settle(ctx context.Context, members []*member) {
 		if remembered {
 			continue
 		}
-		st := m.server.Status()
-		if st.State != tool.StateStarting && st.State != tool.StateInstalling {
+		if !m.server.IsStarting() {
 			continue
 		}
+		since := time.Now()
+		if st := m.server.Status(); st.State == tool.StateStarting || st.State == tool.StateInstalling {
+			since = st.Since
+		}
 		wg.Go(func() {
-			ctx, cancel := context.WithDeadline(ctx, st.Since.Add(listingWait))
+			ctx, cancel := context.WithDeadline(ctx, since.Add(listingWait))
 			defer cancel()
 			_ = m.server.Await(ctx) // who is late is listed as starting
 		})

@@ -31,6 +31,9 @@ func TestAwaitMeansListed(t *testing.T) {
 	for s.Status().State != tool.StateReady {
 		runtime.Gosched()
 	}
+	if !s.IsStarting() {
+		t.Error("who makes a list would not wait for these tools")
+	}
 	awaited := make(chan error, 1)
 	var wg sync.WaitGroup
 	defer wg.Wait()

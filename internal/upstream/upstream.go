@@ -278,6 +278,14 @@ func (s *Server) Await(ctx context.Context) error {
 	return nil
 }
 
+// IsStarting reports whether a start is under way. It is until the tools that it listed
+// were told, which is a little longer than the state says so.
+func (s *Server) IsStarting() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.starting != nil
+}
+
 // Connect starts the server, whether or not its tools are known already. For a
 // server that is not shared it tries one start.
 func (s *Server) Connect(ctx context.Context) error {
