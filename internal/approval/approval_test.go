@@ -47,7 +47,7 @@ func (d *desk) start() {
 	d.t.Helper()
 	b, err := approval.New(d.t.Context(), approval.Options{
 		Store: d.store, Now: d.clock.now, MaxPending: 20, Shared: d.shared,
-		NewID: func() string { return fmt.Sprintf("apv_%d", ids.Add(1)) },
+		NewID: func() string { return fmt.Sprintf("apv_%06d", ids.Add(1)) },
 		Mask: func(raw []byte) []byte {
 			return []byte(strings.ReplaceAll(string(raw), "not-a-real-key-000", "••••"))
 		},
