@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/catalog"
 	"github.com/tenon-mcp/tenon/internal/policy"
+	"github.com/tenon-mcp/tenon/internal/upstream"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -100,7 +101,7 @@ func settle(ctx context.Context, members []*member) {
 		if remembered {
 			continue
 		}
-		if !m.server.IsStarting() {
+		if !upstream.IsStarting(m.server) {
 			continue
 		}
 		since := time.Now()

@@ -31,7 +31,7 @@ func TestAwaitMeansListed(t *testing.T) {
 	for s.Status().State != tool.StateReady {
 		runtime.Gosched()
 	}
-	if !s.IsStarting() {
+	if !upstream.IsStarting(s) {
 		t.Error("who makes a list would not wait for these tools")
 	}
 	awaited := make(chan error, 1)

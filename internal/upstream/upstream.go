@@ -280,7 +280,7 @@ func (s *Server) Await(ctx context.Context) error {
 
 // IsStarting reports whether a start is under way. It is until the tools that it listed
 // were told, which is a little longer than the state says so.
-func (s *Server) IsStarting() bool {
+func IsStarting(s *Server) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.starting != nil
