@@ -79,17 +79,24 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 func (p *Process) Ended() <-chan struct{} { return p.reaped }
 
 // Deaf is closed when nobody can read what is written to the child's standard
-// input any more: it has closed that, or has ended. Only Linux tells.
+// input any more: it has closed that, or has ended. Only Linux tells, and not once Stop has closed it.
 func (p *Process) Deaf() <-chan struct{} { return p.deaf }
 
 // Exit says how the direct child ended: "exit status 3", or "killed by signal
 // 9 (killed)", and which of its limits the tree had reached. It is empty before Done is closed.
 func (p *Process) Exit() string {
-	select {
-	case <-p.done:
+	if isClosed(p.done) {
 		return p.exit
+	}
+	return ""
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
 	default:
-		return ""
+		return false
 	}
 }
 
@@ -145,11 +152,7 @@ func (p *Process) watch() {
 		var tasks sync.WaitGroup
 		tasks.Go(p.stderr.read)
 		tasks.Go(p.reap)
-		tasks.Go(func() {
-			if hungUp(p.stdin) {
-				close(p.deaf)
-			}
-		})
+		tasks.Go(p.listen)
 		p.err = p.supervise()
 		_ = p.stdin.Close() // its user may have closed it
 		p.stderr.close()
@@ -175,6 +178,14 @@ func (p *Process) reap() {
 	close(p.done)
 }
 
+// listen finds out that nobody reads the child's standard input any more. The end
+// of a child closes our end of the pipe, maybe before it is looked at.
+func (p *Process) listen() {
+	if hungUp(p.stdin) || isClosed(p.reaped) {
+		close(p.deaf)
+	}
+}
+
 // supervise is the ladder. It starts at the first step when Stop is called, and
 // at the second when the child ends by itself and leaves others behind.
 func (p *Process) supervise() error {
@@ -197,10 +208,8 @@ func (p *Process) supervise() error {
 
 // ended waits for the direct child until the time is up or somebody hurries.
 func (p *Process) ended(timeout <-chan time.Time) bool {
-	select {
-	case <-p.reaped:
+	if isClosed(p.reaped) {
 		return true
-	default:
 	}
 	select {
 	case <-p.reaped:
