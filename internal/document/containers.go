@@ -136,7 +136,7 @@ func zipKind(src Source) string {
 	}
 	for part, kind := range map[string]string{
 		"word/document.xml": office + "wordprocessingml.document", "ppt/presentation.xml": office + "presentationml.presentation",
-		"xl/workbook.xml": office + "spreadsheetml.sheet", "xl/workbook.bin": office + "spreadsheetml.sheet",
+		"xl/workbook.xml": office + "spreadsheetml.sheet", "xl/workbook.bin": binaryWorkbook,
 		"meta-inf/container.xml": "application/epub+zip",
 	} {
 		if z.Has(part) {
@@ -160,6 +160,8 @@ func zipByName(src Source) string {
 		return office + "wordprocessingml.document"
 	case ".pptx":
 		return office + "presentationml.presentation"
+	case ".xlsb":
+		return binaryWorkbook
 	case ".xlsx":
 		return office + "spreadsheetml.sheet"
 	}

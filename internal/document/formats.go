@@ -44,7 +44,10 @@ var (
 	sounds = []string{"audio/mpeg", "audio/wav", "audio/flac", "audio/ogg", "application/ogg", "audio/x-m4a", "audio/mp4", "video/mp4", "video/quicktime", "video/ogg", "audio/aac"}
 )
 
-const office = "application/vnd.openxmlformats-officedocument."
+const (
+	office         = "application/vnd.openxmlformats-officedocument."
+	binaryWorkbook = "application/vnd.ms-excel.sheet.binary.macroenabled.12"
+)
 
 // formats are all of them.
 func formats(o Options) []format {
@@ -57,6 +60,7 @@ func formats(o Options) []format {
 		{"ppt", "a presentation of PowerPoint 97", []string{"application/vnd.ms-powerpoint"}, []string{".ppt", ".pps", ".pot"}, ppt97.Convert},
 		{"pptx", "a PPTX presentation", []string{office + "presentationml.presentation"}, []string{".pptx", ".pptm", ".ppsx"}, ooxml.Slides},
 		{"xlsx", "an XLSX workbook", []string{office + "spreadsheetml.sheet"}, []string{".xlsx", ".xlsm", ".xltx"}, sheet.XLSX},
+		{"xlsb", "an XLSB workbook", []string{binaryWorkbook}, []string{".xlsb"}, sheet.XLSX},
 		{"xls", "an XLS workbook", []string{"application/vnd.ms-excel"}, []string{".xls", ".xlt"}, sheet.XLS},
 		{"odf", "an OpenDocument file", openDocument, []string{".odt", ".ods", ".odp", ".ott", ".ots", ".otp"}, odf.Convert},
 		{"epub", "an electronic book", []string{"application/epub+zip"}, []string{".epub"}, epub.Convert},

@@ -57,7 +57,7 @@ func isDocument(address string) bool {
 		return false
 	}
 	switch strings.ToLower(path.Ext(u.Path)) {
-	case ".pdf", ".doc", ".docx", ".ppt", ".pptx", ".xls", ".xlsx", ".odt", ".ods", ".odp", ".epub", ".rtf", ".csv", ".tsv",
+	case ".pdf", ".doc", ".docx", ".ppt", ".pptx", ".xls", ".xlsx", ".xlsb", ".odt", ".ods", ".odp", ".epub", ".rtf", ".csv", ".tsv",
 		".json", ".xml", ".ipynb", ".zip", ".tar", ".gz", ".tgz", ".eml", ".msg", ".md", ".txt", ".sqlite", ".yaml", ".yml":
 		return true
 	}

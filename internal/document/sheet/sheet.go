@@ -1,4 +1,4 @@
-// Package sheet converts workbooks: XLSX as a stream, whatever its size, and XLS.
+// Package sheet converts workbooks: XLSX and XLSB as a stream, whatever their size, and XLS.
 //
 // Each sheet is a table below a heading. Cells show what the program that wrote the
 // file last showed: the values of formulas, dates as dates.

@@ -16,6 +16,7 @@ const (
 	maxText    = 1 << 20   // bytes of one cell
 	maxSheets  = 10_000
 	maxCharts  = 500 // of one sheet
+	maxMerged  = 20  // of one sheet, that are told
 )
 
 // A workbook is an XLSX on its way.
@@ -24,8 +25,11 @@ type workbook struct {
 	out       *draft.Out
 	sheets    []sheet
 	shared    []string
-	kinds     []kind // of each style
+	block     strings.Builder // what holds the last of the shared texts
+	texts     int             // bytes of all of them
+	kinds     []kind          // of each style
 	since1904 bool
+	binary    bool // its parts hold records and no XML
 }
 
 type sheet struct {
@@ -33,7 +37,7 @@ type sheet struct {
 	hidden     bool
 }
 
-// XLSX converts a workbook of Office Open XML.
+// XLSX converts a workbook of Office Open XML, a binary one (XLSB) too.
 func XLSX(_ context.Context, src draft.Source, out *draft.Out) error {
 	z, err := draft.OpenZip(src, out.Budget)
 	if err != nil {
@@ -112,11 +116,10 @@ func (w *workbook) open() error {
 		return err
 	}
 	main := roots["officeDocument"]
-	if main == "" {
-		main = "xl/workbook.xml"
-	}
-	if strings.HasSuffix(main, ".bin") {
-		return &draft.Error{Reason: draft.Unsupported, Text: "this is a binary workbook (XLSB), which is not read: save it as XLSX"}
+	for _, usual := range []string{"xl/workbook.bin", "xl/workbook.xml"} {
+		if main == "" && w.zip.Has(usual) {
+			main = usual
+		}
 	}
 	if !w.zip.Has(main) {
 		return draft.Damage(nil, "the workbook has no list of sheets: the file is damaged")
@@ -124,6 +127,9 @@ func (w *workbook) open() error {
 	targets, kinds, err := w.rels(main)
 	if err != nil {
 		return err
+	}
+	if path.Ext(main) == ".bin" {
+		return w.openBinary(main, targets, kinds)
 	}
 	if err := w.scan(main, func(s *xmlscan.Scanner) {
 		switch {
@@ -166,10 +172,23 @@ func (w *workbook) styles(name string) error {
 	})
 }
 
-// strings reads the texts that cells share, packed into a few large ones.
+// share keeps a text that cells share, packed with others into a few large ones.
+func (w *workbook) share(text string) error {
+	if w.texts += len(text) + 16; w.texts > maxStrings {
+		return draft.TooLarge("the texts of the workbook have more than %d MiB", maxStrings>>20)
+	}
+	if w.block.Cap()-w.block.Len() < len(text) {
+		w.block = strings.Builder{}
+		w.block.Grow(max(1<<20, len(text)))
+	}
+	from := w.block.Len()
+	w.block.WriteString(text)
+	w.shared = append(w.shared, w.block.String()[from:])
+	return nil
+}
+
+// strings reads the texts that cells share.
 func (w *workbook) strings(name string) error {
-	var block strings.Builder
-	total := 0
 	var text []byte
 	phonetic := false
 	var large error
@@ -187,17 +206,7 @@ func (w *workbook) strings(name string) error {
 				text = append(text, s.Text...)
 			}
 		case s.Ends("si"):
-			if total += len(text) + 16; total > maxStrings {
-				large = draft.TooLarge("the texts of the workbook have more than %d MiB", maxStrings>>20)
-				return
-			}
-			if block.Cap()-block.Len() < len(text) {
-				block = strings.Builder{}
-				block.Grow(max(1<<20, len(text)))
-			}
-			from := block.Len()
-			block.Write(text)
-			w.shared = append(w.shared, block.String()[from:])
+			large = w.share(string(text))
 		}
 	})
 	if large != nil {
@@ -213,7 +222,14 @@ func (w *workbook) sheet(sh sheet) error {
 		w.out.Note("the sheet %q holds no cells", sh.name)
 		return nil
 	}
-	if err := w.scan(sh.part, c.next); err != nil {
+	var err error
+	if w.binary {
+		err = w.records(sh.part, c.record)
+	} else {
+		err = w.scan(sh.part, c.next)
+	}
+	if err != nil {
+		c.endRow() // what there is of it
 		if w.out.Err() == nil {
 			c.table.End()
 		}
@@ -303,10 +319,14 @@ func (c *cells) next(s *xmlscan.Scanner) {
 		case "c":
 			c.put(c.text())
 		case "row":
-			c.table.Row(c.row)
-			c.row = c.row[:0]
+			c.endRow()
 		}
 	}
+}
+
+func (c *cells) endRow() {
+	c.table.Row(c.row)
+	c.row = c.row[:0]
 }
 
 func (c *cells) start(s *xmlscan.Scanner) {
@@ -331,7 +351,7 @@ func (c *cells) start(s *xmlscan.Scanner) {
 	case "rPh":
 		s.Skip()
 	case "mergeCell":
-		if len(c.merged) < 20 {
+		if len(c.merged) < maxMerged {
 			c.merged = append(c.merged, s.Attr("ref"))
 		}
 	}
@@ -400,6 +420,11 @@ func (c *cells) number() string {
 	if err != nil {
 		return string(c.value)
 	}
+	return c.shown(v)
+}
+
+// shown returns a number as the style of the cell shows it.
+func (c *cells) shown(v float64) string {
 	k := plain
 	if c.style < len(c.w.kinds) && c.style >= 0 {
 		k = c.w.kinds[c.style]
@@ -412,6 +437,9 @@ func (w *workbook) comments(part string) error {
 	_, kinds, err := w.rels(part)
 	if err != nil || kinds["comments"] == "" {
 		return err
+	}
+	if w.binary {
+		return w.binaryComments(kinds["comments"])
 	}
 	ref := ""
 	inText := false
@@ -428,7 +456,11 @@ func (w *workbook) comments(part string) error {
 		case s.Kind == xmlscan.Text && inText && text.Len() < maxText:
 			text.Write(s.Text)
 		case s.Ends("comment"):
-			w.out.Item("* Comment at " + ref + ": " + draft.Line(text.String()))
+			w.comment(ref, text.String())
 		}
 	})
+}
+
+func (w *workbook) comment(ref, text string) {
+	w.out.Item("* Comment at " + ref + ": " + draft.Line(text))
 }
