@@ -172,7 +172,26 @@ func (c *Converter) Write(ctx context.Context, w io.Writer, src Source, req Requ
 		err = nil
 		doc.Notes = append(doc.Notes, "the document is longer than was read: chars and outline are not those of all of it")
 	}
+	doc.Notes = append(unused(f, mime, req), doc.Notes...)
 	return doc, explain(ctx, f, err)
+}
+
+// unused says which options mean nothing for a document.
+func unused(f *format, mime string, req Request) (notes []string) {
+	slides, cells := strings.Contains(mime, "presentation"), strings.Contains(mime, "spreadsheet")
+	switch f.name {
+	case "pdf", "ppt", "epub":
+		slides = true
+	case "xls", "xlsb", "sqlite":
+		cells = true
+	}
+	if req.Pages != "" && !slides {
+		notes = append(notes, fmt.Sprintf("pages was passed over: %s has no numbered pages; offset finds a part of it", f.title))
+	}
+	if req.Sheet != "" && !cells {
+		notes = append(notes, fmt.Sprintf("sheet was passed over: %s has none", f.title))
+	}
+	return notes
 }
 
 // end returns the offset behind what was kept.

@@ -34,6 +34,8 @@ type input struct {
 	Pages    string `json:"pages,omitempty" jsonschema:"pages or slides to read, such as 1-3,7,10-"`
 	Sheet    string `json:"sheet,omitempty" jsonschema:"name of the one sheet of a workbook, or table of a database, to read"`
 	Outline  bool   `json:"outline,omitempty" jsonschema:"return the outline and what is known of the document, without its text"`
+
+	moved string // what is said of a bound that was kept
 }
 
 // maxArguments bounds what a model writes for one call: a data: URI, and a little more.
@@ -125,6 +127,9 @@ func (s *server) do(ctx context.Context, in input) (output, error) {
 	defer end()
 	j := &job{s: s, in: in, convert: convert, uri: egress.Plain(in.URI[:min(len(in.URI), maxURI)], 1000)}
 	defer j.close()
+	if in.moved != "" {
+		j.note("%s", in.moved)
+	}
 	switch scheme(in.URI) {
 	case "http", "https":
 		err = j.remote(ctx, in.URI)
@@ -144,10 +149,13 @@ func (s *server) do(ctx context.Context, in input) (output, error) {
 // check completes what a model has asked for.
 func (in *input) check() error {
 	in.URI = strings.TrimSpace(in.URI)
+	asked := in.MaxChars // left out it is the default
 	if in.MaxChars == 0 {
 		in.MaxChars = defaultChars
 	}
-	in.MaxChars = min(max(in.MaxChars, 1), mostChars)
+	if in.MaxChars = min(max(in.MaxChars, 1), mostChars); in.MaxChars != asked {
+		in.moved = fmt.Sprintf("max_chars is 1 to %d: %d was taken for %d", mostChars, in.MaxChars, asked)
+	}
 	switch {
 	case in.URI == "":
 		return errors.New("uri is empty: give an http(s): address, a file: or data: URI, or a path")

@@ -333,6 +333,26 @@ func TestPagesAndSheets(t *testing.T) {
 	sheet := good(t, cs, args{"uri": "orders.xlsx", "sheet": "Ünïcode"})
 	holds(t, sheet.body, "東京")
 	holdsNot(t, sheet.body, "Anchor")
+	// What means nothing is said, and what is out of bounds.
+	for _, c := range []struct {
+		in    args
+		notes []string
+	}{
+		{args{"uri": "orders.xlsx", "pages": "1"}, []string{"pages was passed over: an XLSX workbook has no numbered pages; offset finds"}},
+		{args{"uri": "minutes.pdf", "sheet": "a", "max_chars": 0}, []string{"sheet was passed over: PDF has none", "max_chars is 1 to 80000: 40000 was taken for 0"}},
+		{args{"uri": "minutes.odt", "sheet": "a", "pages": "2"}, []string{"pages was passed over", "sheet was passed over"}},
+		{args{"uri": "orders.ods", "sheet": "1"}, nil},
+		{args{"uri": "plan.odp", "pages": "1", "max_chars": 90_000}, []string{"80000 was taken for 90000"}},
+		{args{"uri": "stock.sqlite", "sheet": "parts"}, nil},
+	} {
+		got := good(t, cs, c.in)
+		if all := strings.Join(got.data.Notes, "\n"); len(got.data.Notes) != len(c.notes) {
+			t.Errorf("%v: notes %q", c.in, all)
+		} else {
+			holds(t, all, c.notes...)
+		}
+		holds(t, got.text, c.notes...)
+	}
 }
 
 // TestHints names the tools for what is no text.
