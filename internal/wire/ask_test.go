@@ -6,16 +6,20 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
-	"time"
 
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/wire"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
-// asks asks the client of each request, and answers with what it said.
-type asks struct{ result chan error }
+// asks asks the client of each request, and answers with what it said. It waits until
+// it has had enough.
+type asks struct {
+	result chan error
+	enough chan struct{}
+}
 
 func (a asks) Request(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
 	if m.Method == "initialize" {
@@ -23,8 +27,17 @@ func (a asks) Request(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message)
 		a.result <- err
 		return tool.OneOf([]byte("{}")), nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel(nil)
+	wg.Go(func() {
+		select {
+		case <-a.enough:
+			cancel(context.DeadlineExceeded)
+		case <-ctx.Done():
+		}
+	})
 	answer, err := x.Ask(ctx, "what", []byte(`{"n":1}`))
 	a.result <- err
 	if err != nil {
@@ -38,7 +51,7 @@ func (asks) Notification(*wire.Exchange, *jsonrpc.Message) {}
 // TestAskOverHTTP: a question goes out on the stream of the request, and its answer
 // comes with a request of the same session.
 func TestAskOverHTTP(t *testing.T) {
-	h := asks{make(chan error, 10)}
+	h := asks{make(chan error, 10), make(chan struct{}, 10)}
 	_, url := startServer(t, h)
 	open := func() string {
 		t.Helper()
@@ -81,6 +94,9 @@ func TestAskOverHTTP(t *testing.T) {
 				if strings.Contains(data, `"method":"what"`) {
 					if r := do(t, t.Context(), "POST", url, c.answer, wire.HeaderSession, c.session); r.status != http.StatusAccepted {
 						t.Errorf("%d %s", r.status, r.body)
+					}
+					if c.err == "deadline" {
+						h.enough <- struct{}{}
 					}
 				}
 			}
