@@ -98,6 +98,7 @@ func TestText(t *testing.T) {
 		{"a.json", `{"a":[1,2],"b":"x"}`, "json", []string{"```json\n{\n  \"a\": ["}, nil},
 		{"", "{\n \"a\": 12345678901234567890.5\n}", "json", []string{"12345678901234567890.5"}, nil},
 		{"a.jsonl", "{\"a\":1,\"b\":\"x\"}\n{\"a\":2,\"b\":\"y\"}\n", "jsonl", []string{"| a | b |", "| 2 | y |"}, nil},
+		{"a.jsonl", "{\"a\":1,\"b\":\"x\"}\n{\"a\":2, cut\n{\"a\":3}\n[]\n", "jsonl", []string{"| 1 | x |\n| {\"a\":2, cut |  |\n| 3 |  |\n| [] |  |"}, nil},
 		{"a.jsonl", "{\"a\":{\"c\":1}}\n", "jsonl", []string{"```json"}, nil},
 		{
 			"a.ipynb", `{"nbformat":4,"metadata":{"kernelspec":{"language":"julia"}},"cells":[{"cell_type":"markdown","source":["# T\n","text"]},{"cell_type":"code","source":"x = 1","outputs":[{"output_type":"stream","text":["out ","put"]},{"output_type":"execute_result","data":{"text/html":["<table><tr><th>k</th><th>v</th></tr><tr><td>1</td><td>2</td></tr></table>"],"text/plain":"no"}},{"output_type":"error","ename":"E","evalue":"bad"}]}]}`,
@@ -338,5 +339,21 @@ func TestDetect(t *testing.T) {
 	refused(t, source("x.exe", []byte("MZ\x90\x00\x03\x00\x00\x00\x04\x00")), document.Unsupported)
 	if e := refused(t, source("old.doc", compound(stream{"WordDocument", make([]byte, 600)})), document.Damaged); !strings.Contains(e.Text, "Word 97") {
 		t.Error(e)
+	}
+}
+
+// TestOddJSON says what is wrong with JSON, and shows it as it is.
+func TestOddJSON(t *testing.T) {
+	deep := `{"title":"begin","x":` + strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001) + `,"end":1}`
+	for body, c := range map[string]struct{ note, shown string }{
+		deep:                          {"nested 10002 levels deep, too deep to be checked", `,"end":1}`},
+		"{\n \"a\": 1,\n \"b\": [2,}": {"no valid JSON (line 3: invalid character '}'", `"b": [2,}`},
+		`{"a": [1, 2`:                 {"no valid JSON (line 1: unexpected end", `{"a": [1, 2`},
+	} {
+		doc := convert(t, source("a.json", []byte(body)), document.Request{MaxChars: -1})
+		holds(t, doc, c.shown)
+		if len(doc.Notes) != 1 || !strings.Contains(doc.Notes[0], c.note) {
+			t.Errorf("%.20q: notes %q; want %q", body, doc.Notes, c.note)
+		}
 	}
 }

@@ -17,7 +17,8 @@ import (
 const (
 	maxIndented = 8 << 20 // bytes of JSON that is indented anew
 	maxNotebook = 64 << 20
-	maxDepth    = 64 // levels that are indented
+	maxDepth    = 64     // levels that are indented
+	maxValid    = 10_000 // levels that are checked
 )
 
 // JSON converts JSON to a block of code, indented where it is all on one line.
@@ -37,10 +38,24 @@ func JSON(ctx context.Context, src draft.Source, out *draft.Out) error {
 		out.Code("json", text)
 		return out.Err()
 	}
-	if !json.Valid(b) && !lineWise(b) {
-		out.Note("this is no valid JSON: it is shown as it is")
+	if err := json.Unmarshal(b, new(json.RawMessage)); err != nil && !lineWise(b) {
+		if n := nesting(b); n > maxValid {
+			out.Note("this JSON is nested %d levels deep, too deep to be checked or indented: it is shown as it is", n)
+		} else {
+			out.Note("this is no valid JSON%s: it is shown as it is", place(b, err))
+		}
 	}
 	return fenced(src, out, "json")
+}
+
+// place says what is wrong with JSON, and in which line of it.
+func place(b []byte, err error) string {
+	e, ok := errors.AsType[*json.SyntaxError](err)
+	if !ok {
+		return ""
+	}
+	before := b[:min(max(int(e.Offset), 0), len(b))]
+	return fmt.Sprintf(" (line %d: %v)", bytes.Count(before, []byte("\n"))+1, e)
 }
 
 // indented returns JSON that stands on one line indented, and "" where that would
@@ -230,14 +245,17 @@ func JSONLines(_ context.Context, src draft.Source, out *draft.Out) error {
 		return fenced(src, out, "json")
 	}
 	out.Table(keys)
-	line := bytes.Clone(first)
+	line, odd := bytes.Clone(first), false
 	for rows := 1; ; rows++ {
 		if len(bytes.TrimSpace(line)) > 0 {
 			var v map[string]json.RawMessage
-			if err := json.Unmarshal(line, &v); err != nil {
-				return draft.Damage(err, "line %d is no JSON", rows)
-			}
 			row := make([]string, len(keys))
+			if json.Unmarshal(line, &v) != nil {
+				if !odd {
+					out.Note("line %d is no JSON object: such lines stand in the first column as they are", rows)
+				}
+				v, odd = map[string]json.RawMessage{keys[0]: bytes.TrimSpace(line)}, true
+			}
 			for i, k := range keys {
 				row[i] = scalar(v[k])
 				delete(v, k)
