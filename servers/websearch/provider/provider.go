@@ -303,10 +303,11 @@ func reason(body []byte) string {
 		}
 		e.Message = cmp.Or(e.Message, text)
 	}
-	if e.Message == "" {
+	text := strings.TrimRight(line(e.Message, 200), " :;,")
+	if text == "" {
 		return ""
 	}
-	return ": " + line(e.Message, 200)
+	return ": " + text
 }
 
 // withoutKey frees a text of the key, should a service repeat it.

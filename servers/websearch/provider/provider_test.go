@@ -48,6 +48,19 @@ func TestNoTextHoldsAKey(t *testing.T) {
 	}
 }
 
+// TestReasonsAreWhole has a service that breaks off before the reason.
+func TestReasonsAreWhole(t *testing.T) {
+	d := doubles.Brave(doubles.NewWeb())
+	d.Fail(doubles.Fault{Status: 404})
+	p, err := provider.New(provider.Options{Client: client(t), Name: "brave", Base: doubles.Start(t, d), Key: doubles.Key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Search(t.Context(), provider.Query{Text: "x", Limit: 3}); err == nil || !strings.HasSuffix(err.Error(), "(status 404: The request was refused)") {
+		t.Error(err)
+	}
+}
+
 // TestResultsAreAddressesOfTheWeb wants no result that leads elsewhere, and none twice.
 func TestResultsAreAddressesOfTheWeb(t *testing.T) {
 	web := doubles.NewWeb()
