@@ -325,7 +325,7 @@ func TestSettings(t *testing.T) {
 		"gpt-4o-mini", "claude-opus-4-20250514", "llama3.1:8b-instruct", "en_US.UTF-8", "Europe/Berlin", "2026-11-30T16:00:00Z", "500000", "127.0.0.1:8080",
 		"--max-old-space-size=4096", "You are a helpful assistant; answer in English.", "ann@example.com", "text-embedding-3-small", "src/**/*.go", "postgres16",
 		"https://example.com/mcp?limit=100&sort=name", `{"level":"debug","retries":3}`, "kubernetes-admin@cluster.local", "ubuntu-24.04-arm64", "Straßenverkehr", "GitHubEnterprise",
-		"/usr/lib/x86_64-linux-gnu", "python3.12", "INFORMATION", "readonly,strict", "/tmp/TestName1234567890/001", "~/x7Gq9", "./k3Jd8s/a1b2c3", "sha256", "configuration",
+		"/usr/lib/x86_64-linux-gnu", "python3.12", "INFORMATION", "readonly,strict", "/tmp/TestName1234567890/001", "~/x7Gq9", "./k3Jd8s/a1b2c3", "sha256", "configuration", "searxng", "project", "subject",
 	} {
 		if !redact.IsSetting("X", value) {
 			t.Errorf("%s is no setting", value)

@@ -37,6 +37,9 @@ var (
 	innerWords  = set("password passwd passphrase secret token credential")
 	// endings of words that are written as one.
 	endings = []string{"password", "passwd", "passwort", "passphrase", "secret", "token", "apikey", "accesskey", "secretkey", "privatekey"}
+	// known are words of settings in which letters stand beside each other as they do in
+	// few others.
+	known = set("searxng project projects subject subjects object objects weekday weekdays injection adjective anybody everybody")
 	// harmless are words before some of them, which are then no secrets.
 	harmless = map[string]map[string]bool{
 		"key":    set("sort partition primary foreign public cache routing group index hash range row object shard dedup lookup"),
@@ -154,6 +157,9 @@ func (p *parts) add(s string) bool {
 	const longest = 40
 	if len(s) > longest {
 		return true
+	}
+	if known[strings.ToLower(s)] {
+		return false
 	}
 	runs := runsOf(s)
 	letters, humps := 0, 0
