@@ -35,10 +35,11 @@ type builder struct {
 	right float64 // how far the lines of the paragraph reach
 }
 
+// Fonts of symbols have their signs where Unicode has none of its own.
 var (
-	bullet   = regexp.MustCompile(`^([•◦▪■●○‣∙]\s*|([·–-]|\*|o)\s+)`)
+	bullet   = regexp.MustCompile(`^([•◦▪■●○‣∙➢➤►✓✔❖]\s*|([·–-]|\*|o|[\x{E000}-\x{F8FF}])\s+)`)
 	numbered = regexp.MustCompile(`^(\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]|\[\d{1,3}\])\s+`)
-	onlyMark = regexp.MustCompile(`^([•◦▪■●○‣∙·–-]|\*|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]|\[\d{1,3}\])$`)
+	onlyMark = regexp.MustCompile(`^([•◦▪■●○‣∙➢➤►✓✔❖·–\x{E000}-\x{F8FF}-]|\*|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]|\[\d{1,3}\])$`)
 )
 
 // line takes the next line.
@@ -249,7 +250,55 @@ func (b *builder) table(lines []line) {
 			rows = append(rows, cells)
 		}
 	}
-	b.out = append(b.out, block{Rows: rows})
+	b.out = append(b.out, block{Rows: underHeads(rows)})
+}
+
+// underHeads joins columns where heads stand beside what they are the heads of, as
+// those do that are in the middle of cells whose texts are at their edge: columns with
+// a head alone and others without one, as many of each between any that have both.
+func underHeads(rows [][]string) [][]string {
+	const head, body = 2, 1 // and 3 for both
+	kinds := make([]int, len(rows[0]))
+	for r, row := range rows {
+		for c, text := range row {
+			if text != "" {
+				kinds[c] |= map[bool]int{true: head, false: body}[r == 0]
+			}
+		}
+	}
+	to := make([]int, len(kinds)) // the column that each becomes a part of
+	n := 0
+	for from := 0; from < len(kinds); {
+		end := from
+		count := [4]int{}
+		for end < len(kinds) && (kinds[end] == head || kinds[end] == body) {
+			count[kinds[end]]++
+			end++
+		}
+		if count[head] != count[body] || count[head] == 0 {
+			for end = max(end, from+1); from < end; from++ {
+				to[from], n = n, n+1
+			}
+			continue
+		}
+		at := [4]int{head: n, body: n}
+		for ; from < end; from++ {
+			to[from] = at[kinds[from]]
+			at[kinds[from]]++
+		}
+		n += count[head]
+	}
+	if n < 2 {
+		return rows // no table would be left
+	}
+	out := make([][]string, len(rows))
+	for r, row := range rows {
+		out[r] = make([]string, n)
+		for c, text := range row {
+			out[r][to[c]] += text
+		}
+	}
+	return out
 }
 
 // tableColumns tells columns by the line with the most cells, and widens them by the

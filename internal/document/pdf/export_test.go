@@ -17,3 +17,5 @@ func Layout(b []byte) int {
 	f := &furniture{}
 	return len(layout(runs, 595, 842, f)) + len(layout(runs, 595, 842, f))
 }
+
+var UnderHeads = underHeads
