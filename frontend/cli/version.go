@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"sync"
 
 	"github.com/spf13/cobra"
 )
@@ -19,7 +20,8 @@ type build struct {
 	Arch     string `json:"arch"`
 }
 
-func thisBuild() build {
+// thisBuild reads what the toolchain wrote into this program, which takes a while.
+var thisBuild = sync.OnceValue(func() build {
 	b := build{Version: "0.1.0-dev", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -37,7 +39,7 @@ func thisBuild() build {
 		}
 	}
 	return b
-}
+})
 
 func (b build) String() string {
 	commit := cmp.Or(b.Commit, "unknown")

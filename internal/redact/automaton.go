@@ -74,7 +74,9 @@ func (a *automaton) complete() {
 	for i := 0; i < len(queue); i++ {
 		s := queue[i]
 		back := fail[s/a.width]
-		a.ends[s] = slices.Concat(a.ends[s], a.ends[back])
+		if shorter := a.ends[back]; len(shorter) > 0 {
+			a.ends[s] = slices.Concat(a.ends[s], shorter)
+		}
 		for c := range a.width {
 			switch to := a.next[s+c]; to {
 			case 0:
@@ -85,8 +87,12 @@ func (a *automaton) complete() {
 			}
 		}
 	}
+	ending := make([]bool, len(fail))
+	for s, rules := range a.ends {
+		ending[s/a.width] = len(rules) > 0
+	}
 	for i, s := range a.next {
-		if len(a.ends[s]) > 0 {
+		if ending[s/a.width] {
 			a.next[i] |= found
 		}
 	}

@@ -98,7 +98,7 @@ func (r *Redactor) Learn(secrets []tool.Secret) {
 
 // learn adds secrets. The lock is held.
 func (r *Redactor) learn(secrets []tool.Secret) {
-	changed := r.engine.Load().automaton == nil
+	changed := r.engine.Load().find == nil
 	for _, s := range secrets {
 		for _, text := range append(inner(s.Reveal()), s.Reveal()) {
 			if len(strings.TrimSpace(text)) < least || r.secrets[text] {
@@ -122,7 +122,7 @@ func (r *Redactor) learn(secrets []tool.Secret) {
 		}
 	}
 	e := *r.engine.Load()
-	e.automaton = newAutomaton(rules)
+	e.find = sync.OnceValue(func() *automaton { return newAutomaton(rules) })
 	r.engine.Store(&e)
 }
 
@@ -180,9 +180,9 @@ const (
 
 // An engine is what a Redactor knows at one moment. It is immutable.
 type engine struct {
-	automaton *automaton
-	patterns  []*regexp.Regexp
-	keys      map[string]bool
+	find     func() *automaton // made when it is first needed: a start learns several times
+	patterns []*regexp.Regexp
+	keys     map[string]bool
 }
 
 // A span is a part of a text.
@@ -228,7 +228,7 @@ func (r *rule) find(t *text, end int) (span, bool) {
 func (e *engine) scan(b tool.Bytes, w what) []span {
 	var spans []span
 	var t *text // made when it is needed
-	a := e.automaton
+	a := e.find()
 	s, off := uint32(0), 0
 	for _, p := range b {
 		for i, c := range p {
