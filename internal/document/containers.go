@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/document/draft"
 	"github.com/tenon-mcp/tenon/internal/document/media"
+	"github.com/tenon-mcp/tenon/internal/document/odf"
 )
 
 // encryptedOffice is the type of a document of Office that has a password.
@@ -48,6 +49,19 @@ func oleKind(src draft.Source) string {
 		return kind
 	}
 	return "application/x-ole-storage"
+}
+
+// flatODF returns the type of a document of OpenDocument that is one file of XML.
+func flatODF(src draft.Source, head []byte) string {
+	if !bytes.Contains(head, []byte("<office:document")) {
+		return ""
+	}
+	_, rest, ok := bytes.Cut(src.Head(16<<10), []byte(odf.Flat))
+	kind, _, closed := bytes.Cut(rest, []byte(`"`))
+	if !ok || !closed {
+		return ""
+	}
+	return "application/vnd.oasis.opendocument." + string(kind)
 }
 
 // isMessage reports whether a text is a message as it is sent: it begins with the

@@ -62,7 +62,7 @@ func formats(o Options) []format {
 		{"xlsx", "an XLSX workbook", []string{office + "spreadsheetml.sheet"}, []string{".xlsx", ".xlsm", ".xltx"}, sheet.XLSX},
 		{"xlsb", "an XLSB workbook", []string{binaryWorkbook}, []string{".xlsb"}, sheet.XLSX},
 		{"xls", "an XLS workbook", []string{"application/vnd.ms-excel"}, []string{".xls", ".xlt"}, sheet.XLS},
-		{"odf", "an OpenDocument file", openDocument, []string{".odt", ".ods", ".odp", ".ott", ".ots", ".otp"}, odf.Convert},
+		{"odf", "an OpenDocument file", openDocument, []string{".odt", ".ods", ".odp", ".ott", ".ots", ".otp", ".fodt", ".fods", ".fodp"}, odf.Convert},
 		{"epub", "an electronic book", []string{"application/epub+zip"}, []string{".epub"}, epub.Convert},
 		{"rtf", "rich text", []string{"text/rtf", "application/rtf"}, []string{".rtf"}, rtf.Convert},
 		{"msg", "a message of Outlook", []string{"application/vnd.ms-outlook"}, []string{".msg"}, mail.MSG},
@@ -113,6 +113,9 @@ func (c *Converter) detect(src Source) (*format, string) {
 	}
 	if isText(kind) && isMessage(src, head, declared) {
 		return c.named("eml"), "message/rfc822"
+	}
+	if mime := flatODF(src, head); isText(kind) && mime != "" {
+		return c.named("odf"), mime
 	}
 	if isText(kind) {
 		return c.textFormat(src, head, kind, declared)

@@ -147,7 +147,12 @@ func FuzzODF(f *testing.F) {
 	for _, n := range []string{"report.odt", "orders.ods", "tides.odp"} {
 		f.Add(part(f, n, "content.xml"))
 	}
-	f.Fuzz(func(t *testing.T, b []byte) { try(t, odf.Convert, source("", zipped(t, "content.xml", string(b)))) })
+	seeds(f, "office/voyage.fodt", "office/ledger.fods", "office/lecture.fodp")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		try(t, odf.Convert, source("", zipped(t, "content.xml", string(b))))
+		try(t, odf.Convert, source("", append([]byte("<"), b...)))
+		try(t, odf.Convert, source("", b))
+	})
 }
 
 func FuzzEPUB(f *testing.F) {

@@ -78,6 +78,8 @@ func TestLibreOffice(t *testing.T) {
 	said := []string{"### Notes:\n\nHand out ropes before this slide.", "### Notes:\n\nAsk who has lost a boat.", "[all knots](https://example.org/knots)", "A bowline seen from above"}
 	for name, wants := range map[string][][]string{
 		"voyage.docx": {text, bold, {comment, "[^c1]", "![Grey swell under the bow]"}}, "voyage.odt": {text, bold, {nested, comment, "Grey swell under the bow"}},
+		"voyage.fodt": {text[:1], text[2:], bold[:1], {nested, comment, "Before the picture. ![Swell Grey swell under the bow](data:image/*;base64...) After it."}},
+		"ledger.fods": {sheets[:1], {"| Brisk | 2025-12-31 | 80.5 | 2 |"}, sheets[4:8]}, "lecture.fodp": {slides, said[:3]},
 		"voyage.rtf": {text, bold, {nested, comment}}, "voyage.doc": {text, bold[:1], {"Before the picture. ![](data:image/png;base64...) After it."}, {nested, "[^c1]: Comment: Was it nine or ten days?", "a *light* wind[^1] and returned[^e1] safely[^c1]"}},
 		"voyage.html": {text[:1], text[2:4], text[7:13], bold[:1], {"![Swell]"}}, "voyage.pdf": {text[3:4], text[8:10]},
 		"voyage.epub": {{"**Title:** Log of the Petrel", text[2], "| Out \\| north | Tue 41 | Wed 38 |", "Cook: «Ünïcode» 東京"}},

@@ -160,7 +160,7 @@ func (d *document) annotation(s *xmlscan.Scanner, b *strings.Builder) {
 // frame reads an image, an object or text in a frame.
 func (d *document) frame(s *xmlscan.Scanner, b *strings.Builder, emit func(block)) {
 	href, alt := "", ""
-	object := false
+	object, inner := false, false
 	for depth := s.Depth(); s.Next(); {
 		if s.Kind == xmlscan.End && s.Depth() < depth {
 			break
@@ -168,6 +168,9 @@ func (d *document) frame(s *xmlscan.Scanner, b *strings.Builder, emit func(block
 		switch {
 		case s.Starts("image"):
 			href = s.Any("href")
+		case s.Starts("binary-data"): // the image itself, in a file that is all XML
+			inner = true
+			s.Skip()
 		case s.Starts("title"), s.Starts("desc"):
 			alt = draft.Line(alt + " " + s.Inner(2000))
 		case s.Starts("object"):
@@ -181,7 +184,7 @@ func (d *document) frame(s *xmlscan.Scanner, b *strings.Builder, emit func(block
 			}
 		}
 	}
-	if href != "" && !object {
+	if (href != "" || inner) && !object {
 		b.WriteString(picture(d, href, alt))
 	}
 }
@@ -196,8 +199,11 @@ func framed(d *document, s *xmlscan.Scanner, emit func(block)) error {
 // image returns what is shown in the place of an image.
 func picture(d *document, href, alt string) string {
 	kind := strings.ToLower(strings.TrimPrefix(path.Ext(href), "."))
-	if kind == "jpg" {
+	switch kind {
+	case "jpg":
 		kind = "jpeg"
+	case "": // it stands in a file that is all XML
+		kind = "*"
 	}
 	alt = strings.NewReplacer("[", "(", "]", ")").Replace(alt)
 	if d.out.Options.KeepDataURIs {

@@ -3,7 +3,9 @@
 package odf
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"strconv"
 	"strings"
 
@@ -17,8 +19,15 @@ const (
 	maxRepeat = 1000 // of a row that is repeated, and not empty
 )
 
+// Flat is how the type of a document begins in one that is no container but all in one
+// file of XML (FODT, FODS, FODP).
+const Flat = `office:mimetype="application/vnd.oasis.opendocument.`
+
 // Convert converts a document; what it is, its content says.
 func Convert(_ context.Context, src draft.Source, out *draft.Out) error {
+	if bytes.HasPrefix(bytes.TrimLeft(src.Head(100), "\xef\xbb\xbf \t\r\n"), []byte("<")) {
+		return flat(src, out)
+	}
 	z, err := draft.OpenZip(src, out.Budget)
 	if err != nil {
 		return err
@@ -29,8 +38,8 @@ func Convert(_ context.Context, src draft.Source, out *draft.Out) error {
 	if out.Report.Pages, err = properties(z, out); err != nil {
 		return err
 	}
-	d := &document{zip: z, out: out, styles: map[string]style{}, numbered: map[string]bool{}}
-	if d.pages, err = draft.ParsePages(out.Options.Pages); err != nil {
+	d, err := newDocument(z, out)
+	if err != nil {
 		return err
 	}
 	if z.Has("styles.xml") {
@@ -42,6 +51,24 @@ func Convert(_ context.Context, src draft.Source, out *draft.Out) error {
 		return err
 	}
 	return finish(d)
+}
+
+// flat converts a document that is all in one file.
+func flat(src draft.Source, out *draft.Out) error {
+	out.Report.Pages = about(src.Reader(), out)
+	d, err := newDocument(&draft.Zip{}, out)
+	if err != nil {
+		return err
+	}
+	if err := d.read(src.Reader()); err != nil {
+		return err
+	}
+	return finish(d)
+}
+
+func newDocument(z *draft.Zip, out *draft.Out) (*document, error) {
+	pages, err := draft.ParsePages(out.Options.Pages)
+	return &document{zip: z, out: out, pages: pages, styles: map[string]style{}, numbered: map[string]bool{}}, err
 }
 
 // locked reports whether the manifest says that parts are encrypted.
@@ -69,12 +96,16 @@ func properties(z *draft.Zip, out *draft.Out) (pages int, err error) {
 		return 0, err
 	}
 	defer r.Close()
+	return about(r, out), nil
+}
+
+func about(r io.Reader, out *draft.Out) (pages int) {
 	names := map[string]string{
 		"title": "title", "initial-creator": "author", "creation-date": "created", "date": "modified",
 		"subject": "subject", "keyword": "keywords", "description": "description", "language": "language",
 	}
 	creator := ""
-	for s := xmlscan.New(r); s.Next(); {
+	for s := xmlscan.New(r); s.Next() && !s.Ends("meta"); {
 		if s.Kind != xmlscan.Start {
 			continue
 		}
@@ -92,7 +123,7 @@ func properties(z *draft.Zip, out *draft.Out) (pages int, err error) {
 	if out.Report.Get("author") == "" {
 		out.Set("author", creator)
 	}
-	return pages, nil
+	return pages
 }
 
 // A style says how text looks.
@@ -118,6 +149,10 @@ func (d *document) part(name string) error {
 		return err
 	}
 	defer r.Close()
+	return d.read(r)
+}
+
+func (d *document) read(r io.Reader) error {
 	s := xmlscan.New(r)
 	for s.Next() {
 		if s.Kind != xmlscan.Start {
