@@ -248,22 +248,10 @@ func JSONLines(_ context.Context, src draft.Source, out *draft.Out) error {
 	line, odd := bytes.Clone(first), false
 	for rows := 1; ; rows++ {
 		if len(bytes.TrimSpace(line)) > 0 {
-			var v map[string]json.RawMessage
-			row := make([]string, len(keys))
-			if json.Unmarshal(line, &v) != nil {
-				if !odd {
-					out.Note("line %d is no JSON object: such lines stand in the first column as they are", rows)
-				}
-				v, odd = map[string]json.RawMessage{keys[0]: bytes.TrimSpace(line)}, true
+			if !jsonRow(keys, line, out) && !odd {
+				odd = true
+				out.Note("line %d is no JSON object: such lines stand in the first column as they are", rows)
 			}
-			for i, k := range keys {
-				row[i] = scalar(v[k])
-				delete(v, k)
-			}
-			if len(v) > 0 {
-				out.Note("keys that the first line does not have are left out")
-			}
-			out.Row(row)
 		}
 		if err := out.Err(); err != nil {
 			return err
@@ -277,6 +265,26 @@ func JSONLines(_ context.Context, src draft.Source, out *draft.Out) error {
 	}
 	out.EndTable()
 	return out.Err()
+}
+
+// jsonRow writes an object as a row, and reports false where a line is none: then that
+// is the row.
+func jsonRow(keys []string, line []byte, out *draft.Out) bool {
+	var v map[string]json.RawMessage
+	err := json.Unmarshal(line, &v)
+	if err != nil {
+		v = map[string]json.RawMessage{keys[0]: bytes.TrimSpace(line)}
+	}
+	row := make([]string, len(keys))
+	for i, k := range keys {
+		row[i] = scalar(v[k])
+		delete(v, k)
+	}
+	if len(v) > 0 {
+		out.Note("keys that the first line does not have are left out")
+	}
+	out.Row(row)
+	return err == nil
 }
 
 func scalar(raw json.RawMessage) string {
