@@ -155,20 +155,26 @@ func (t *text) write(out *draft.Out) {
 	}
 }
 
-// speech returns the text of notes, without the other boxes on their page.
+// speech returns the text of notes, without the other boxes on their page. LibreOffice
+// writes some as boxes of no kind, which count where there is none of notes.
 func speech(notes record) string {
 	drawing, ok := child(notes.body, recDrawing)
 	if !ok {
 		return ""
 	}
-	var said []string
+	var said, loose []string
 	for _, s := range shapes(drawing.body, nil, 0) {
 		for _, t := range s.texts {
-			if t.kind == textNotes {
-				all, _ := t.paragraphs()
+			switch all, _ := t.paragraphs(); {
+			case t.kind == textNotes:
 				said = append(said, all...)
+			case t.kind == textOther && !s.filled:
+				loose = append(loose, all...)
 			}
 		}
+	}
+	if len(said) == 0 {
+		said = loose
 	}
 	return strings.Join(said, "\n\n")
 }

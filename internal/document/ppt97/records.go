@@ -20,6 +20,7 @@ const (
 	recWide        = 4000
 	recStyle       = 4001
 	recNarrow      = 4008
+	recPlaceholder = 3011
 	recSlideList   = 4080
 	recEdit        = 4085
 	recPlaces      = 6002
@@ -27,6 +28,7 @@ const (
 	recShape       = 0xf004
 	recTextbox     = 0xf00d
 	recChildAnchor = 0xf00f
+	recClientData  = 0xf011
 	recMore        = 0xf122
 )
 

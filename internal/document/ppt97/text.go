@@ -12,6 +12,7 @@ import (
 const (
 	textTitle       = 0
 	textNotes       = 2
+	textOther       = 4
 	textCenterTitle = 6
 )
 
@@ -67,7 +68,7 @@ func texts(b []byte, outline []text) []text {
 			all, open = append(all, text{kind: int(u32(r.body, 0))}), true
 		case recWide, recNarrow:
 			if !open {
-				all = append(all, text{kind: 4})
+				all = append(all, text{kind: textOther})
 				last = len(all) - 1
 			}
 			if all[last].body = ole.Narrow(r.body); r.kind == recWide {
@@ -138,6 +139,7 @@ type shape struct {
 	left   int64
 	top    int64
 	parted bool
+	filled bool // it has a place of its own on each page, such as that of the number
 }
 
 // shapes reads those of a drawing, in their order.
@@ -162,6 +164,8 @@ func shapes(b []byte, outline []text, depth int) []shape {
 				switch part.kind {
 				case recTextbox:
 					s.texts = append(s.texts, texts(part.body, outline)...)
+				case recClientData:
+					_, s.filled = child(part.body, recPlaceholder)
 				case recChildAnchor:
 					s.left, s.top, s.parted = u32(part.body, 0), u32(part.body, 4), true
 				}
