@@ -102,15 +102,16 @@ func (a *agent) investigate(ctx context.Context) (diagnosis, error) {
 func (a *agent) restarting(ctx context.Context) (string, error) {
 	var ps struct {
 		Containers []struct {
-			Name  string `json:"name"`
-			State string `json:"state"`
+			Name     string `json:"name"`
+			State    string `json:"state"`
+			Restarts int    `json:"restarts"`
 		} `json:"containers"`
 	}
 	if err := a.call(ctx, "docker", "docker_ps", args{}, &ps); err != nil {
 		return "", err
 	}
 	for _, c := range ps.Containers {
-		if c.State == "restarting" {
+		if c.State == "restarting" || c.Restarts > 0 { // between two restarts it runs
 			return c.Name, nil
 		}
 	}

@@ -602,3 +602,45 @@ func TestAnswerOfManyThings(t *testing.T) {
 		refused(t, cs, name, nil, "lists more than 200000 things")
 	}
 }
+
+// TestRestartLoop has a container that the engine restarts again and again. Between two
+// restarts it is listed as running, and while it waits for the next one it counts as
+// running too, with nothing in it.
+func TestRestartLoop(t *testing.T) {
+	say := func(body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }
+	}
+	up := strings.Replace(answers["/containers/json"], "Up 2 hours (unhealthy)", "Up 1 second", 1)
+	_, o := newFake(t, map[string]http.HandlerFunc{"/containers/json": say(up), "/logs": say("")})
+	cs := client(t, o, nil)
+	var list struct {
+		Containers []struct{ Restarts int }
+	}
+	for _, state := range []args{nil, {"state": "restarting"}} {
+		wants(t, call(t, cs, "docker_ps", state, &list), "| Up 1 second, restarted 3 times by the engine |")
+		if len(list.Containers) != 1 || list.Containers[0].Restarts != 3 {
+			t.Errorf("%v: %+v", state, list)
+		}
+	}
+	wants(t, call(t, cs, "docker_logs", args{"name": "web"}, nil), "running, restarted 3 times by the engine;")
+
+	waiting := strings.NewReplacer(`"Status":"running"`, `"Status":"restarting"`, `"Restarting":false`, `"Restarting":true`, `"ExitCode":0`, `"ExitCode":7`).Replace(answers["/containers/{id}/json"])
+	_, o = newFake(t, map[string]http.HandlerFunc{"/" + fakeID + "/json": say(waiting), "/web/json": say(waiting)})
+	cs = client(t, o, nil)
+	wants(t, call(t, cs, "docker_stats", args{"name": "web"}, nil), "does not run (restarting after it exited with code 7)")
+	wants(t, call(t, cs, "docker_top", args{"name": "web"}, nil), "does not run (restarting after it exited with code 7)")
+
+	// It may end between the two questions: the engine then has no time of a measurement.
+	_, o = newFake(t, map[string]http.HandlerFunc{"/stats": say(`{"read":"0001-01-01T00:00:00Z","preread":"0001-01-01T00:00:00Z","cpu_stats":{},"memory_stats":{}}`)})
+	var stats struct{ Running bool }
+	wants(t, call(t, client(t, o, nil), "docker_stats", args{"name": "web"}, &stats), "does not run (it ended just now)")
+	if stats.Running {
+		t.Error("said to run")
+	}
+	// Those that have run for long are not asked about one by one.
+	f, o := newFake(t, nil)
+	call(t, client(t, o, nil), "docker_ps", nil, nil)
+	if got := f.requests(); len(got) != 2 {
+		t.Errorf("the engine was asked %q", got)
+	}
+}

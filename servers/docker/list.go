@@ -20,10 +20,11 @@ import (
 const (
 	psChars = 6000
 	psMost  = 200 // containers in the structured answer
+	psAsked = 20  // containers whose restarts are asked for
 )
 
 type psInput struct {
-	State        string `json:"state,omitempty" jsonschema:"only containers in this state; left out: all"`
+	State        string `json:"state,omitempty" jsonschema:"only containers in this state; left out: all; restarting takes those too that run for less than a minute or so after the engine restarted them"`
 	NameContains string `json:"name_contains,omitempty" jsonschema:"only containers whose name, image or compose service holds this text, whatever its case"`
 }
 
@@ -47,16 +48,17 @@ type psOutput struct {
 }
 
 type psContainer struct {
-	ID      string   `json:"id" jsonschema:"the id's first 12 characters"`
-	Name    string   `json:"name" jsonschema:"name, as other tools take it"`
-	Image   string   `json:"image" jsonschema:"image it was made from"`
-	State   string   `json:"state" jsonschema:"created, running, paused, restarting, exited, removing or dead"`
-	Status  string   `json:"status" jsonschema:"state with its time, exit code and health, as the engine words it"`
-	Health  string   `json:"health,omitempty" jsonschema:"starting, healthy or unhealthy, where it is checked"`
-	Ports   []string `json:"ports" jsonschema:"ports, those of the host first"`
-	Created string   `json:"created" jsonschema:"when it was made, UTC"`
-	Project string   `json:"project,omitempty" jsonschema:"project of docker compose"`
-	Service string   `json:"service,omitempty" jsonschema:"service of docker compose"`
+	ID       string   `json:"id" jsonschema:"the id's first 12 characters"`
+	Name     string   `json:"name" jsonschema:"name, as other tools take it"`
+	Image    string   `json:"image" jsonschema:"image it was made from"`
+	State    string   `json:"state" jsonschema:"created, running, paused, restarting, exited, removing or dead"`
+	Status   string   `json:"status" jsonschema:"state with its time, exit code and health, as the engine words it"`
+	Restarts int      `json:"restarts,omitempty" jsonschema:"how often the engine restarted it; told of those that restart or run for less than a minute or so"`
+	Health   string   `json:"health,omitempty" jsonschema:"starting, healthy or unhealthy, where it is checked"`
+	Ports    []string `json:"ports" jsonschema:"ports, those of the host first"`
+	Created  string   `json:"created" jsonschema:"when it was made, UTC"`
+	Project  string   `json:"project,omitempty" jsonschema:"project of docker compose"`
+	Service  string   `json:"service,omitempty" jsonschema:"service of docker compose"`
 }
 
 func (s *server) addList(srv *mcp.Server) {
@@ -77,8 +79,9 @@ func ps(ctx context.Context, e *engine, in psInput) (string, psOutput, error) {
 		return fmt.Sprintf("There are no containers at %s.", e.host), out, nil
 	}
 	var rows [][]string
+	restarts := restartsOf(ctx, e, list.Items)
 	for _, c := range list.Items {
-		if !in.takes(c) {
+		if !in.takes(c, restarts[c.ID]) {
 			continue
 		}
 		out.Total++
@@ -86,10 +89,14 @@ func ps(ctx context.Context, e *engine, in psInput) (string, psOutput, error) {
 			out.Running++
 		}
 		p := shown(c)
+		status := p.Status
+		if p.Restarts = restarts[c.ID]; p.Restarts > 0 {
+			status = answer.Line(status, 60) + fmt.Sprintf(", restarted %s by the engine", times(p.Restarts))
+		}
 		if len(out.Containers) < psMost {
 			out.Containers = append(out.Containers, p)
 		}
-		rows = append(rows, []string{answer.Line(p.Name, 60), answer.Line(p.Image, 40), answer.Line(p.Status, 60), answer.Line(strings.Join(p.Ports, ", "), 60)})
+		rows = append(rows, []string{answer.Line(p.Name, 60), answer.Line(p.Image, 40), answer.Line(status, 100), answer.Line(strings.Join(p.Ports, ", "), 60)})
 	}
 	if out.Total == 0 {
 		return fmt.Sprintf("None of the %s at %s matches. Leave state and name_contains out to see all.", plural(len(list.Items), "container"), e.host), out, nil
@@ -99,8 +106,38 @@ func ps(ctx context.Context, e *engine, in psInput) (string, psOutput, error) {
 	return head + body, out, nil
 }
 
-func (in psInput) takes(c container.Summary) bool {
-	if in.State != "" && string(c.State) != in.State {
+// restartsOf returns how often the engine restarted containers that may be in a loop of
+// restarts: those that wait for the next one, and those that have run for moments.
+// The list does not tell it, and a container in a loop is mostly seen as running.
+func restartsOf(ctx context.Context, e *engine, list []container.Summary) map[string]int {
+	found := map[string]int{}
+	asked := 0
+	for _, c := range list {
+		if c.State != container.StateRestarting && (c.State != container.StateRunning || !recent(c.Status)) {
+			continue
+		}
+		if asked++; asked > psAsked {
+			break
+		}
+		about, err := e.ContainerInspect(ctx, c.ID, client.ContainerInspectOptions{})
+		if ctx.Err() != nil {
+			break
+		}
+		if err == nil { // else it is gone, and the list says what there was
+			found[c.ID] = about.Container.RestartCount
+		}
+	}
+	return found
+}
+
+// recent reports a status such as "Up 3 seconds" or "Up About a minute".
+func recent(status string) bool {
+	return strings.HasPrefix(status, "Up ") && (strings.Contains(status, "second") || strings.Contains(status, "About a minute"))
+}
+
+func (in psInput) takes(c container.Summary, restarts int) bool {
+	loops := in.State == string(container.StateRestarting) && restarts > 0
+	if in.State != "" && string(c.State) != in.State && !loops {
 		return false
 	}
 	want := strings.ToLower(in.NameContains)

@@ -115,6 +115,9 @@ func readLogs(ctx context.Context, e *engine, in logsInput) (string, logsOutput,
 	}
 	c := about.Container
 	out := logsOutput{Container: answer.Line(strings.TrimPrefix(c.Name, "/"), 128), State: stateWord(c.State), Lines: []logLine{}}
+	if c.RestartCount > 0 {
+		out.State += fmt.Sprintf(", restarted %s by the engine", times(c.RestartCount))
+	}
 	q, err := newQuery(in)
 	if err != nil {
 		return "", out, err

@@ -58,8 +58,8 @@ func stats(ctx context.Context, e *engine, in nameInput) (string, statsOutput, e
 		return "", statsOutput{}, err
 	}
 	out := statsOutput{Container: answer.Line(strings.TrimPrefix(about.Container.Name, "/"), 128)}
-	if st := about.Container.State; st == nil || !st.Running {
-		return fmt.Sprintf("%s does not run (%s), so it uses nothing. docker_inspect tells its exit code, docker_logs its last words.", out.Container, stateWord(st)), out, nil
+	if st := about.Container.State; !runs(st) {
+		return out.idle(stateWord(st)), out, nil
 	}
 	res, err := e.ContainerStats(ctx, about.Container.ID, client.ContainerStatsOptions{IncludePreviousSample: true})
 	if err != nil {
@@ -70,8 +70,15 @@ func stats(ctx context.Context, e *engine, in nameInput) (string, statsOutput, e
 	if err := json.NewDecoder(io.LimitReader(res.Body, 8<<20)).Decode(&r); err != nil {
 		return "", out, fmt.Errorf("the figures of %s cannot be read: %w", out.Container, err)
 	}
+	if r.Read.IsZero() { // the engine's way to say that there was nothing to measure
+		return out.idle("it ended just now"), out, nil
+	}
 	out.fill(&r)
 	return out.text(), out, nil
+}
+
+func (o *statsOutput) idle(why string) string {
+	return fmt.Sprintf("%s does not run (%s), so it uses nothing. docker_inspect tells its exit code, docker_logs its last words.", o.Container, why)
 }
 
 func (o *statsOutput) fill(r *container.StatsResponse) {
@@ -177,6 +184,10 @@ func (o *statsOutput) text() string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
+// runs reports a container with a program in it: one that waits to be started again
+// counts as running for the engine.
+func runs(st *container.State) bool { return st != nil && st.Running && !st.Restarting }
+
 // stateWord is the state of a container in a word or two.
 func stateWord(st *container.State) string {
 	switch {
@@ -184,6 +195,8 @@ func stateWord(st *container.State) string {
 		return "state unknown"
 	case st.Status == container.StateExited:
 		return fmt.Sprintf("exited with code %d", st.ExitCode)
+	case st.Restarting:
+		return fmt.Sprintf("restarting after it exited with code %d", st.ExitCode)
 	}
 	return answer.Line(string(st.Status), 20)
 }

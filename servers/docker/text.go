@@ -60,6 +60,13 @@ func ago(t, now time.Time) string {
 func clamp[N int | int64 | float64](n, low, high N) N { return min(max(n, low), high) }
 
 // plural prints a number with its noun.
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -46,7 +46,7 @@ func top(ctx context.Context, e *engine, in nameInput) (string, topOutput, error
 	if err != nil {
 		return "", out, err
 	}
-	if st := about.Container.State; st == nil || !st.Running {
+	if st := about.Container.State; !runs(st) {
 		return fmt.Sprintf("%s does not run (%s), so it has no processes.", in.Name, stateWord(st)), out, nil
 	}
 	res, err := e.ContainerTop(ctx, about.Container.ID, client.ContainerTopOptions{Arguments: columns})
