@@ -137,7 +137,8 @@ func (v view) send(ctx context.Context, r *call.Request, params []byte) (tool.By
 			peer = patient{peer, r}
 		}
 		result, err := client.Do(ctx, way, relay.Request{Method: "tools/call", Params: params, Peer: peer, Progress: c.Progress})
-		v.tasksAt.began(ownerOf(r.Caller), m, result)
+		owner := ownerOf(r.Caller)
+		v.begun.Began(owner, placeOf(owner, m), result)
 		return result, err
 	}
 	if task {

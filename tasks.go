@@ -1,19 +1,16 @@
 package tenon
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"slices"
-	"strconv"
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/begun"
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/relay"
-	"github.com/tenon-mcp/tenon/internal/share"
 	"github.com/tenon-mcp/tenon/internal/upstream"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -49,154 +46,20 @@ func (p patient) Ask(ctx context.Context, method string, params []byte) (tool.By
 	return p.Peer.Ask(ctx, method, params)
 }
 
-// tasks are the tasks that servers have begun: whose they are, and where. A server names
-// its tasks as it likes, so each has its own names, and a name belongs to whoever was
-// given it first.
-type tasks struct {
-	mu     sync.Mutex
-	places share.Places
-	all    map[taskAt]*begun
-	mine   map[string][]*begun // of a caller, in the order in which they came
-}
-
-// A taskAt is what names a task: its server, whose process that is where callers share
-// none, and the name that it has there.
-type taskAt struct{ server, of, id string }
-
-type begun struct {
-	taskAt
-	owner string
-	until time.Time // its server may use the name again from then on; zero is never
-}
-
-// maxTasks bounds how many are known; whoever has too many forgets his oldest.
-const maxTasks = 10_000
-
-// maxTaskResult is how long the result is that says that a task has begun.
-const maxTaskResult = 64 << 10
-
-// began remembers the task that a result says has begun, if it does.
-func (t *tasks) began(owner string, m *member, result tool.Bytes) {
-	id, life := taskIn(result)
-	if id == "" {
-		return
-	}
-	b := &begun{taskAt: taskAt{m.name, processOf(owner, m), id}, owner: owner}
-	if life > 0 {
-		b.until = time.Now().Add(life)
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if old := t.all[b.taskAt]; old != nil {
-		if old.owner != owner && (old.until.IsZero() || time.Now().Before(old.until)) {
-			return // whatever its server says, it is somebody else's
-		}
-		t.forget(old)
-	}
-	for {
-		err := t.places.Take(owner, maxTasks)
-		if err == nil {
-			break
-		}
-		t.forget(t.oldest(owner))
-	}
-	if t.all == nil {
-		t.all, t.mine = map[taskAt]*begun{}, map[string][]*begun{}
-	}
-	t.all[b.taskAt] = b
-	t.mine[owner] = append(t.mine[owner], b)
-}
-
-// oldest returns the oldest task of an owner, or of whoever has most where that one has
-// none. The lock is held.
-func (t *tasks) oldest(owner string) *begun {
-	list := t.mine[owner]
-	if len(list) == 0 {
-		for _, other := range t.mine {
-			if len(other) > len(list) {
-				list = other
-			}
-		}
-	}
-	return list[0]
-}
-
-// forget forgets a task. The lock is held.
-func (t *tasks) forget(b *begun) {
-	delete(t.all, b.taskAt)
-	at := slices.Index(t.mine[b.owner], b)
-	if t.mine[b.owner] = slices.Delete(t.mine[b.owner], at, at+1); len(t.mine[b.owner]) == 0 {
-		delete(t.mine, b.owner)
-	}
-	t.places.Give(b.owner)
-}
-
-// taskIn returns the name of the task that a result says has begun, if it does, and how
-// long its server keeps it; 0 is for as long as it likes.
-func taskIn(result tool.Bytes) (id string, life time.Duration) {
-	if n := result.Len(); n == 0 || n > maxTaskResult {
-		return "", 0
-	}
-	raw := result.Join()
-	if !bytes.Contains(raw, []byte(`"taskId"`)) {
-		return "", 0
-	}
-	var r struct {
-		Task json.RawMessage `json:"task"`
-		Type string          `json:"resultType"`
-	}
-	if json.Unmarshal(raw, &r) != nil {
-		return "", 0
-	}
-	if r.Task == nil && r.Type == "task" {
-		r.Task = raw
-	}
-	task, err := era.ReadTask(r.Task)
-	if err != nil {
-		return "", 0
-	}
-	const longest = 1 << 40 // milliseconds, which is for ever
-	if ms, err := strconv.ParseInt(string(task.TTL), 10, 64); err == nil && ms > 0 && ms < longest {
-		life = time.Duration(ms) * time.Millisecond
-	}
-	return task.ID, life
-}
-
-// processOf names whose process of a server it is that works for a caller.
-func processOf(owner string, m *member) string {
+// placeOf names the process of a server that works for a caller.
+func placeOf(owner string, m *member) begun.Place {
 	if m.server == nil || upstream.IsShared(m.server) {
-		return ""
+		owner = ""
 	}
-	return owner
-}
-
-// of returns the server of a caller's task, which is looked for everywhere where none is
-// named. A task that is another caller's is not there.
-func (t *tasks) of(owner, id, server string) (string, *jsonrpc.Error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	found := ""
-	for _, b := range t.mine[owner] {
-		switch {
-		case b.id != id || server != "" && b.server != server:
-		case found != "" && found != b.server:
-			return "", jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "servers %s and %s both have a task %q of this caller: ask for it at /mcp/s/ and the name of its server", found, b.server, id)
-		default:
-			found = b.server
-		}
-	}
-	if found == "" {
-		return "", jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "there is no task %q", id)
-	}
-	return found, nil
+	return begun.Place{Server: m.name, Of: owner}
 }
 
 // taskServer returns the server of the client's task. Where all callers are one and the
 // same, that one may ask a server for a task that it has begun before this process was
 // there. A handle says itself whose it is.
 func taskServer(s *Session, id string) (string, *jsonrpc.Error) {
-	server, err := s.g.tasksAt.of(ownerOf(s.o.Caller), id, s.o.Server)
-	if err != nil && s.o.Server != "" && (relay.IsHandle(id) || isAlone(s) && !s.g.tasksAt.known(id)) {
+	server, err := s.g.begun.Server(ownerOf(s.o.Caller), id, s.o.Server)
+	if err != nil && s.o.Server != "" && (relay.IsHandle(id) || isAlone(s) && !s.g.begun.Knows(id)) {
 		return s.o.Server, nil
 	}
 	return server, err
@@ -204,18 +67,6 @@ func taskServer(s *Session, id string) (string, *jsonrpc.Error) {
 
 // isAlone reports whether nobody but this client's caller can have begun a task.
 func isAlone(s *Session) bool { return ownerOf(s.o.Caller) == "" && !s.g.access.Configured() }
-
-// known reports whether a task of that name is somebody's, at whatever server.
-func (t *tasks) known(id string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for at := range t.all {
-		if at.id == id {
-			return true
-		}
-	}
-	return false
-}
 
 // ownTasks returns a server's list of tasks with those alone that are this client's.
 func ownTasks(s *Session, list tool.Bytes) (tool.Bytes, error) {

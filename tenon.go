@@ -39,6 +39,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/access"
+	"github.com/tenon-mcp/tenon/internal/begun"
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/ledger"
 	"github.com/tenon-mcp/tenon/internal/login"
@@ -137,7 +138,7 @@ type Gateway struct {
 	relay    *relay.Relay
 	sessions sessionNames // as bundled servers know them
 	own      ownTools
-	tasksAt  tasks
+	begun    begun.Tasks
 
 	pool      atomic.Pointer[pool] // the current one
 	offering  sync.Mutex           // held while a list of tools is offered, and while pools change
