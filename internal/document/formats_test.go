@@ -357,3 +357,17 @@ func TestOddJSON(t *testing.T) {
 		}
 	}
 }
+
+// TestHeadingsByStyle finds headings that are paragraphs with the look of one, as
+// LibreOffice writes what was a DOCX.
+func TestHeadingsByStyle(t *testing.T) {
+	doc := convert(t, source("", []byte(`<?xml version="1.0"?><office:document office:mimetype="application/vnd.oasis.opendocument.text"><office:styles>
+<style:style style:name="Title" style:family="paragraph"/><style:style style:name="Heading_20_2" style:family="paragraph" style:parent-style-name="Heading"/>
+<style:style style:name="Own" style:family="paragraph" style:default-outline-level="3"/><style:style style:name="Heading_20_9x" style:family="paragraph"/></office:styles>
+<office:automatic-styles><style:style style:name="P1" style:family="paragraph" style:parent-style-name="Heading_20_2"/><style:style style:name="Title1" style:family="text" style:parent-style-name="Title"/></office:automatic-styles>
+<office:text><text:p text:style-name="Title">Whole</text:p><text:p text:style-name="P1">Part</text:p><text:p text:style-name="Own">Piece</text:p><text:p text:style-name="Heading_20_9x">no head</text:p><text:p text:style-name="P9">plain</text:p></office:text></office:document>`)), document.Request{})
+	holds(t, doc, "# Whole\n\n## Part\n\n### Piece\n\nno head\n\nplain")
+	if doc.Format != "odf" || len(doc.Outline) != 3 {
+		t.Errorf("%s with %d headings", doc.Format, len(doc.Outline))
+	}
+}

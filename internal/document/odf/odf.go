@@ -127,7 +127,10 @@ func about(r io.Reader, out *draft.Out) (pages int) {
 }
 
 // A style says how text looks.
-type style struct{ bold, italic, strike, hidden bool }
+type style struct {
+	bold, italic, strike, hidden bool
+	level                        int // of the heading that a paragraph is, 0 for none
+}
 
 // A document is one on its way.
 type document struct {
@@ -181,9 +184,29 @@ func (d *document) read(r io.Reader) error {
 	return d.out.Err()
 }
 
+// headingLevel returns what level of heading a style of paragraphs makes. Documents that
+// were something else before have headings by their styles alone.
+func headingLevel(name, outline string, inherited int) int {
+	if n, err := strconv.Atoi(outline); err == nil && n > 0 {
+		return n
+	}
+	if rest, ok := strings.CutPrefix(name, "Heading_20_"); ok {
+		if n, err := strconv.Atoi(rest); err == nil && n > 0 {
+			return n
+		}
+	}
+	if name == "Title" {
+		return 1
+	}
+	return inherited
+}
+
 func readStyle(d *document, s *xmlscan.Scanner) {
 	name := s.Any("name")
 	st := d.styles[s.Any("parent-style-name")]
+	if s.Any("family") == "paragraph" {
+		st.level = headingLevel(name, s.Any("default-outline-level"), st.level)
+	}
 	for depth := s.Depth(); s.Next(); {
 		if s.Kind == xmlscan.End && s.Depth() < depth {
 			break
@@ -278,8 +301,9 @@ func (d *document) block(s *xmlscan.Scanner, emit func(block)) error {
 			emit(block{level: max(level, 1), text: text})
 		}
 	case "p":
+		level := d.styles[s.Any("style-name")].level
 		if text := d.inline(s, emit); text != "" {
-			emit(block{text: text})
+			emit(block{level: level, text: text})
 		}
 	case "list":
 		return d.list(s, "", d.numbered[s.Any("style-name")], emit)
