@@ -32,9 +32,6 @@ const (
 	// what it stops to terminate, or that would count as its end.
 	reapBound = 80 * time.Millisecond
 	exitBound = 600 * time.Millisecond
-	// drainBound is how long the output of an ended process may take to arrive
-	// where something that it started keeps the pipe open.
-	drainBound = 30 * time.Millisecond
 	// deafBound is how long a process that has closed its standard input may still
 	// answer what it was asked before.
 	deafBound = time.Second
@@ -231,28 +228,33 @@ func (d *dialer) spawn(ctx context.Context, o opening) (*link, error) {
 		defer cancel()
 		return p.Stop(ctx)
 	}
+	out := &output{f: p.Stdout(), ended: p.Ended()}
 	stream := wire.NewStream(wire.StreamOptions{
-		R: p.Stdout(), W: p.Stdin(), Close: stop,
+		R: out, W: p.Stdin(), Close: stop,
 		Handler: o.handler(d), MaxMessage: d.o.MaxMessage, Garbage: d.garbage,
 	})
 	l.client = stream
 	// The process may end while something that it started keeps its output open.
 	d.tasks.Go(func() {
+		bound := drainBound
 		select {
 		case <-stream.Done():
 			return
 		case <-p.Ended():
+			bound = out.end()
 		case <-p.Deaf():
 			select {
 			case <-p.Ended():
+				bound = out.end()
 			case <-stream.Done():
 			case <-time.After(deafBound):
 				_ = stream.Notify(d.ctx, "notifications/message", nil) // that it cannot be written ends the stream
+				bound = deafBound
 			}
 		}
 		select {
 		case <-stream.Done():
-		case <-time.After(drainBound):
+		case <-time.After(bound):
 			_ = stream.Close() // l.close reports what comes of it
 		}
 	})

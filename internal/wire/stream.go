@@ -88,9 +88,22 @@ func NewStream(o StreamOptions) *Stream {
 		}
 		s.end(err)
 	})
-	s.tasks.Go(func() { s.end(s.out.run(o.W, s.done)) })
+	s.tasks.Go(func() {
+		err := s.out.run(o.W, s.done)
+		if !o.Serving { // what it said before it stopped listening may be the answer of a call
+			select {
+			case <-s.done:
+			case <-time.After(lastBound):
+			}
+		}
+		s.end(err)
+	})
 	return s
 }
+
+// lastBound is how long the other side is still read that takes no more. One that has
+// ended has closed its output as well, which is noticed sooner.
+const lastBound = 500 * time.Millisecond
 
 func closeIf(v any) error {
 	if c, ok := v.(io.Closer); ok {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
@@ -147,6 +148,10 @@ func TestSSEOpenPost(t *testing.T) {
 // TestStreamNeverLeft: where the other side takes no more, what it had not taken
 // can be sent again without harm.
 func TestStreamNeverLeft(t *testing.T) {
+	synctest.Test(t, neverLeft)
+}
+
+func neverLeft(t *testing.T) {
 	r, _ := io.Pipe()
 	sr, sw := io.Pipe()
 	c := wire.NewStream(wire.StreamOptions{R: r, W: sw})
@@ -170,4 +175,50 @@ func TestStreamNeverLeft(t *testing.T) {
 	if _, unsent := errors.AsType[*wire.SendError](err); unsent || err == nil {
 		t.Errorf("what was taken: %v", err)
 	}
+}
+
+// TestStreamLastWords: an answer counts that was given before the other side stopped
+// listening, however late it is read.
+func TestStreamLastWords(t *testing.T) {
+	r, w := io.Pipe()
+	sr, sw := io.Pipe()
+	tried := make(chan struct{})
+	c := wire.NewStream(wire.StreamOptions{R: r, W: &told{PipeWriter: sw, failed: tried}})
+	defer c.Close()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		if _, err := c.Call(t.Context(), &wire.Request{Method: "answered"}); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := bufio.NewReader(sr).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	_ = sr.Close()
+	wg.Go(func() {
+		_, err := c.Call(t.Context(), &wire.Request{Method: "not taken"})
+		if _, unsent := errors.AsType[*wire.SendError](err); !unsent {
+			t.Errorf("what was not taken: %v", err)
+		}
+	})
+	<-tried
+	if _, err := io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{}}`+"\n"); err != nil {
+		t.Error(err)
+	}
+	_ = w.Close()
+}
+
+// told tells that a write has failed.
+type told struct {
+	*io.PipeWriter
+	failed chan struct{}
+}
+
+func (w *told) Write(b []byte) (int, error) {
+	n, err := w.PipeWriter.Write(b)
+	if err != nil {
+		close(w.failed)
+	}
+	return n, err
 }
