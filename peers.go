@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/call"
@@ -99,4 +100,35 @@ func (s *scoped) labels(m *member) []tool.Label {
 		}
 	}
 	return out
+}
+
+// patient is the way back to a client that lets a call wait for as long as its person
+// is asked.
+type patient struct {
+	tool.Peer
+	r *call.Request
+}
+
+// extendEvery is how often the time of a call starts anew while its person is asked.
+const extendEvery = 500 * time.Millisecond
+
+// Ask implements tool.Peer.
+func (p patient) Ask(ctx context.Context, method string, params []byte) (tool.Bytes, error) {
+	var wg sync.WaitGroup
+	asked := make(chan struct{})
+	defer wg.Wait()
+	defer close(asked)
+	wg.Go(func() {
+		t := time.NewTicker(extendEvery)
+		defer t.Stop()
+		for {
+			p.r.Extend()
+			select {
+			case <-t.C:
+			case <-asked:
+				return
+			}
+		}
+	})
+	return p.Peer.Ask(ctx, method, params)
 }

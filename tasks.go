@@ -4,47 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
-	"time"
 
 	"github.com/tenon-mcp/tenon/internal/begun"
-	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/relay"
 	"github.com/tenon-mcp/tenon/internal/upstream"
 	"github.com/tenon-mcp/tenon/tool"
 )
-
-// patient is the way back to a client that lets a call wait for as long as its person
-// is asked.
-type patient struct {
-	tool.Peer
-	r *call.Request
-}
-
-// extendEvery is how often the time of a call starts anew while its person is asked.
-const extendEvery = 500 * time.Millisecond
-
-// Ask implements tool.Peer.
-func (p patient) Ask(ctx context.Context, method string, params []byte) (tool.Bytes, error) {
-	var wg sync.WaitGroup
-	asked := make(chan struct{})
-	defer wg.Wait()
-	defer close(asked)
-	wg.Go(func() {
-		t := time.NewTicker(extendEvery)
-		defer t.Stop()
-		for {
-			p.r.Extend()
-			select {
-			case <-t.C:
-			case <-asked:
-				return
-			}
-		}
-	})
-	return p.Peer.Ask(ctx, method, params)
-}
 
 // placeOf names the process of a server that works for a caller.
 func placeOf(owner string, m *member) begun.Place {
