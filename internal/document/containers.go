@@ -3,6 +3,7 @@ package document
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/textproto"
 	"os/exec"
@@ -20,15 +21,25 @@ import (
 // encryptedOffice is the type of a document of Office that has a password.
 const encryptedOffice = "application/x-office-encrypted"
 
+// brokenCompound is the type of a compound file whose list of streams cannot be read.
+const brokenCompound = "application/x-ole-broken"
+
+func broken(context.Context, draft.Source, *draft.Out) error {
+	return draft.Damage(nil, "the file is an old document of Office that is cut off or damaged: what is in it cannot be found")
+}
+
 func encrypted(context.Context, draft.Source, *draft.Out) error { return draft.Locked("document") }
 
 // oleKind returns what a compound file is, by the streams in it.
 func oleKind(src draft.Source) string {
-	byExt := map[string]string{".xls": "application/vnd.ms-excel", ".msg": "application/vnd.ms-outlook"}
+	byExt := map[string]string{
+		".xls": "application/vnd.ms-excel", ".msg": "application/vnd.ms-outlook", ".doc": "application/msword", ".ppt": "application/vnd.ms-powerpoint",
+	}
 	c, err := mscfb.New(io.NewSectionReader(src.Data, 0, src.Size))
 	if err == nil {
 		n := 0
-		for f, err := c.Next(); err == nil && n < 10_000; f, err = c.Next() {
+		var f *mscfb.File
+		for f, err = c.Next(); err == nil && n < 10_000; f, err = c.Next() {
 			n++
 			switch {
 			case f.Name == "EncryptedPackage":
@@ -47,6 +58,9 @@ func oleKind(src draft.Source) string {
 	}
 	if kind := byExt[src.Ext()]; kind != "" {
 		return kind
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return brokenCompound
 	}
 	return "application/x-ole-storage"
 }

@@ -371,3 +371,13 @@ func TestHeadingsByStyle(t *testing.T) {
 		t.Errorf("%s with %d headings", doc.Format, len(doc.Outline))
 	}
 }
+
+// TestLinksLead leaves out where links of documents lead on the machine of who wrote them.
+func TestLinksLead(t *testing.T) {
+	word := zipped(t, "word/document.xml", `<w:document><w:body><w:p><w:hyperlink r:id="a"><w:r><w:t>Menu </w:t></w:r></w:hyperlink> <w:hyperlink r:id="b"><w:r><w:t>Disk </w:t></w:r></w:hyperlink> <w:hyperlink r:id="c"><w:r><w:t>Web</w:t></w:r></w:hyperlink></w:p></w:body></w:document>`,
+		"word/_rels/document.xml.rels", `<r><Relationship Id="a" Type="t/hyperlink" TargetMode="External" Target="../../x"/><Relationship Id="b" Type="t/hyperlink" TargetMode="External" Target="file:///C:/x"/><Relationship Id="c" Type="t/hyperlink" TargetMode="External" Target="https://example.org/"/></r>`)
+	rich := `{\rtf1 {\field{\*\fldinst HYPERLINK "file:///x"}{\fldrslt Menu}} {\field{\*\fldinst HYPERLINK "c:/x"}{\fldrslt Disk}} {\field{\*\fldinst HYPERLINK "https://example.org/"}{\fldrslt Web}}}`
+	for name, body := range map[string][]byte{"a.docx": word, "a.rtf": []byte(rich)} {
+		holds(t, convert(t, source(name, body), document.Request{}), "Menu Disk [Web](https://example.org/)")
+	}
+}

@@ -121,6 +121,10 @@ func TestOldWord(t *testing.T) {
 	refused(t, source("a.doc", compound(stream{"WordDocument", main})), document.Damaged)
 	refused(t, source("a.doc", compound(stream{"WordDocument", main[:300]}, stream{"1Table", table})), document.Damaged)
 	refused(t, source("a.doc", compound(stream{"WordDocument", append([]byte("\xdc\xa5"), main[2:]...)}, stream{"1Table", table})), document.Damaged)
+	whole := unpacked(t, "office/voyage.doc")
+	for _, name := range []string{"a.doc", ""} {
+		refusedWith(t, source(name, whole[:len(whole)/2]), document.Request{}, document.Damaged, "cut off or damaged")
+	}
 	half := convert(t, source("a.doc", compound(stream{"WordDocument", main[:len(main)/3]}, stream{"1Table", table})), document.Request{})
 	if strings.Contains(half.Markdown, "All well") || len(half.Notes) == 0 {
 		t.Errorf("a third of a document is taken for a whole: %q\n%s", half.Notes, half.Markdown)

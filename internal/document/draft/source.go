@@ -169,3 +169,10 @@ func (p Pages) Has(page int) bool {
 	}
 	return len(p) == 0
 }
+
+// Leads reports whether a link of a document leads anywhere for who has not the
+// machine that it was written on.
+func Leads(link string) bool {
+	scheme, _, ok := strings.Cut(link, ":")
+	return ok && len(scheme) > 1 && !strings.EqualFold(scheme, "file") // a single letter is a drive
+}

@@ -57,7 +57,7 @@ func (p *paragraph) element(s *xmlscan.Scanner) {
 	case "r":
 		p.run(s)
 	case "hyperlink":
-		if r, ok := p.d.rels[s.Prefixed("id")]; ok && r.external {
+		if r, ok := p.d.rels[s.Prefixed("id")]; ok && r.external && draft.Leads(r.target) {
 			p.beginLink(r.target)
 		}
 	case "fldSimple":
@@ -226,7 +226,7 @@ func hyperlink(instruction string) string {
 	}
 	_, to, _ := strings.Cut(rest, `"`)
 	to, _, _ = strings.Cut(to, `"`)
-	if !strings.Contains(to, ":") {
+	if !draft.Leads(to) {
 		return ""
 	}
 	return to

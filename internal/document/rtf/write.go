@@ -88,7 +88,7 @@ func (p *parser) beginLink(instruction string) {
 	if !quoted {
 		to = strings.TrimSpace(rest)
 	}
-	if !ok || !strings.Contains(to, ":") {
+	if !ok || !draft.Leads(to) {
 		delete(p.side, "fldinst")
 		return
 	}
