@@ -1,6 +1,8 @@
 package system_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -99,6 +101,35 @@ func TestKernelHints(t *testing.T) {
 	begin := time.Now()
 	if text, isError := call(t, connect(t, system.Options{}), "get_kernel_hints", nil); isError || !strings.Contains(text, "Killed for want of memory since the start: ") || time.Since(begin) > 5*time.Second {
 		t.Errorf("after %v: %s", time.Since(begin), text)
+	}
+}
+
+// TestManyKernelHints has so many that both forms of the answer must leave some out, the
+// same ones.
+func TestManyKernelHints(t *testing.T) {
+	var records []string
+	for i := range 90 {
+		records = append(records, fmt.Sprintf("3,1,%d000000,-;Out of memory: Killed process %d (java) %s", 60*i, i, strings.Repeat("x<", 90)))
+	}
+	text, structured := system.KernelReport(records)
+	b, err := json.Marshal(structured)
+	var out struct {
+		Hints []struct{ Text string }
+		Left  int `json:"left_out"`
+	}
+	if err = errors.Join(err, json.Unmarshal(b, &out)); err != nil {
+		t.Fatal(err)
+	}
+	if len(text) > 4000 || len(b) > 4000 || len(out.Hints) < 5 || len(out.Hints)+out.Left != 90 || !strings.Contains(text, fmt.Sprintf("%d older ones were left out", out.Left)) {
+		t.Errorf("%d and %d characters, %d hints, %d left out: %s", len(text), len(b), len(out.Hints), out.Left, text)
+	}
+	for _, h := range out.Hints {
+		if !strings.Contains(text, h.Text) {
+			t.Errorf("not in the text: %s", h.Text)
+		}
+	}
+	if strings.Count(text, "Killed process") != len(out.Hints) || !strings.Contains(out.Hints[0].Text, "process 89 ") {
+		t.Error(text)
 	}
 }
 

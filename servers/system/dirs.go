@@ -19,6 +19,7 @@ import (
 const (
 	scanChars  = 6000
 	largeChars = 10000
+	pathChars  = 300 // of a path, which is of use in full alone: the log of a container has 164
 )
 
 type dirInput struct {
@@ -128,7 +129,7 @@ func (s *server) dirUsage(ctx context.Context, in dirInput) (string, dirOutput, 
 		if here && out.HereBytes > d.Bytes {
 			addHere()
 		}
-		rows = append(rows, []string{size(d.Bytes), fmt.Sprint(d.Files), plain(d.Path, 140)})
+		rows = append(rows, []string{size(d.Bytes), fmt.Sprint(d.Files), plain(d.Path, pathChars)})
 		out.Directories = append(out.Directories, dirEntry{plain(d.Path, 1000), d.Bytes, d.Files})
 	}
 	if here {
@@ -192,7 +193,7 @@ func (s *server) largeFiles(ctx context.Context, in largeInput) (string, largeOu
 	out.Root, out.Found, out.Incomplete, out.Unreadable = plain(root, 1000), found, w.stopped, w.unreadable
 	rows := make([][]string, 0, topN)
 	for _, f := range top[:min(topN, len(top))] {
-		rows = append(rows, []string{size(f.size), f.mtime.Format(time.DateTime), plain(f.path, 160)})
+		rows = append(rows, []string{size(f.size), f.mtime.Format(time.DateTime), plain(f.path, pathChars)})
 		out.Files = append(out.Files, fileEntry{plain(f.path, 1000), f.size, f.mtime.Format(time.RFC3339)})
 	}
 	head := fmt.Sprintf("## Files of at least %s in %s\n\n", size(least), plain(root, 140))

@@ -34,6 +34,13 @@ func Hints(records []string, started time.Time) (list []string) {
 	return list
 }
 
+// KernelReport returns both forms of an answer about the kernel's log.
+func KernelReport(records []string) (text string, structured any) {
+	var o kernelOutput
+	o.fill(records, time.Unix(0, 0), nil)
+	return o.text(len(records), nil), o
+}
+
 // Held tells which disks deleted files take, by what is on the only disk.
 func Held(total uint64, sizes ...uint64) string {
 	var files []heldFile

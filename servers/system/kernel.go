@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -22,7 +24,8 @@ const kernelChars = 4000
 type kernelOutput struct {
 	Readable bool         `json:"readable" jsonschema:"whether this user may read the log of the kernel"`
 	OOMKills uint64       `json:"oom_kills" jsonschema:"processes that the kernel has killed for want of memory since it started"`
-	Hints    []kernelHint `json:"hints" jsonschema:"what looks like trouble, newest first, the first 40"`
+	Hints    []kernelHint `json:"hints" jsonschema:"what looks like trouble, newest first, as many as the text shows"`
+	LeftOut  int          `json:"left_out,omitempty" jsonschema:"how many older ones there are"`
 }
 
 type kernelHint struct {
@@ -66,27 +69,45 @@ func kernelHints(ctx context.Context, _ noInput) (string, kernelOutput, error) {
 	if ctx.Err() != nil {
 		return "", out, ctx.Err()
 	}
-	out.Readable = err == nil
+	out.fill(records, started, err)
+	return out.text(len(records), err), out, nil
+}
+
+// fill takes the newest hints, as many as the bound on an answer lets both of its forms have.
+func (o *kernelOutput) fill(records []string, started time.Time, err error) {
+	o.Readable = err == nil
 	all := hintsOf(records, started)
-	for _, h := range slices.Backward(all[max(0, len(all)-40):]) {
-		out.Hints = append(out.Hints, h)
+	left := kernelChars - 400 // for what is around them
+	for _, h := range slices.Backward(all) {
+		line, _ := json.Marshal(h) // longer than its row in the table
+		if left -= utf8.RuneCount(line) + 1; left < 0 {
+			break
+		}
+		o.Hints = append(o.Hints, h)
 	}
+	o.LeftOut = len(all) - len(o.Hints)
+}
+
+func (o *kernelOutput) text(records int, err error) string {
 	var b strings.Builder
 	b.WriteString("## Kernel log\n\n")
 	switch {
 	case err != nil:
 		fmt.Fprintf(&b, "It cannot be read: %s.\n", plain(err.Error(), 200))
-	case len(out.Hints) == 0:
-		fmt.Fprintf(&b, "None of its %d lines points to trouble.\n", len(records))
+	case len(o.Hints) == 0:
+		fmt.Fprintf(&b, "None of its %d lines points to trouble.\n", records)
 	default:
-		rows := make([][]string, 0, len(out.Hints))
-		for _, h := range out.Hints {
+		rows := make([][]string, 0, len(o.Hints))
+		for _, h := range o.Hints {
 			rows = append(rows, []string{h.Time, h.Kind, h.Text})
 		}
-		b.WriteString(answer.Table([]string{"time", "kind", "line"}, rows, kernelChars-200))
+		b.WriteString(answer.Table([]string{"time", "kind", "line"}, rows, kernelChars))
+		if o.LeftOut > 0 {
+			fmt.Fprintf(&b, "\n%d older ones were left out; query_host_log of the server hostlog finds them where the machine keeps its kernel's log.\n", o.LeftOut)
+		}
 	}
-	fmt.Fprintf(&b, "\nKilled for want of memory since the start: %d processes.\n", out.OOMKills)
-	return b.String(), out, nil
+	fmt.Fprintf(&b, "\nKilled for want of memory since the start: %d processes.\n", o.OOMKills)
+	return b.String()
 }
 
 // hintsOf returns the hints of a log, in its order, one for each event: a kill for want

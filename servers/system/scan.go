@@ -169,6 +169,7 @@ type walk struct {
 	shut       error    // why not even the root could be read
 	missing    []string // roots of the operator that are not there
 	skipped    int      // mount points
+	deeper     int      // directories below the deepest level
 	stopped    bool
 }
 
@@ -241,6 +242,7 @@ func (w *walk) entry(path string, depth int, e fs.DirEntry) (bytes uint64, files
 			return 0, 0
 		}
 		if depth == w.deepest {
+			w.deeper++
 			return 0, 0
 		}
 		return w.visit(path, depth+1, info)
@@ -278,6 +280,9 @@ func (w *walk) notes() string {
 	}
 	if w.skipped > 0 {
 		fmt.Fprintf(&b, "\n%d mount points of other file systems were left out.\n", w.skipped)
+	}
+	if w.deeper > 0 {
+		fmt.Fprintf(&b, "\n%d directories more than %d levels down were not looked into. Call again with one further down as root.\n", w.deeper, w.deepest)
 	}
 	if len(w.missing) > 0 {
 		fmt.Fprintf(&b, "\nOf the directories that the operator opened, not there now: %s.\n", plain(strings.Join(w.missing, ", "), 400))

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -398,8 +399,26 @@ func TestFindLargeFiles(t *testing.T) {
 	if strings.Contains(text, "small") || strings.Contains(text, "toodeep") {
 		t.Errorf("too small or too deep:\n%s", text)
 	}
+	mustMatch(t, text, `^1 directories more than 6 levels down were not looked into`)
 	text, _ = call(t, cs, "find_large_files", map[string]any{"root": root})
 	mustMatch(t, text, `smaller min_size_mb`)
+}
+
+// TestPathsOfContainersAreWhole has the path of a container's log below the usual folder
+// of an engine: cut in its middle it is of no use.
+func TestPathsOfContainersAreWhole(t *testing.T) {
+	id := strings.Repeat("0123456789abcdef", 4)
+	log := "lib/docker/containers/" + id + "/" + id + "-json.log"
+	root := tree(t, map[string]int{log: 2 * mb})
+	cs := connect(t, system.Options{})
+	text, _ := call(t, cs, "find_large_files", map[string]any{"root": root, "min_size_mb": 1})
+	if !strings.Contains(text, filepath.FromSlash(log)) {
+		t.Error(text)
+	}
+	text, _ = call(t, cs, "scan_dir_usage", map[string]any{"root": root, "max_depth": 4})
+	if !strings.Contains(text, filepath.FromSlash(path.Dir(log))) {
+		t.Error(text)
+	}
 }
 
 func TestFindLargeFilesIsBounded(t *testing.T) {
