@@ -13,7 +13,7 @@ import (
 
 type convertInput struct {
 	Time         string `json:"time,omitempty" jsonschema:"the time to convert: now, 14:30 (today), 2026-03-29 02:30, 2026-03-29T02:30:00+01:00, or Unix seconds or milliseconds"`
-	FromTimezone string `json:"from_timezone,omitempty" jsonschema:"IANA time zone that the time is given in; left out: the zone of this machine. A time with an offset of its own, and a Unix time, need none"`
+	FromTimezone string `json:"from_timezone,omitempty" jsonschema:"IANA time zone that the time is given in; left out: the zone that this server is set to, mostly that of this machine. A time with an offset of its own, and a Unix time, need none"`
 	ToTimezone   string `json:"to_timezone" jsonschema:"IANA time zone to convert to, such as America/New_York or UTC, or an offset such as -05:00"`
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 type nowInput struct {
-	Timezone string `json:"timezone,omitempty" jsonschema:"IANA time zone name, such as Asia/Shanghai or UTC, or an offset such as +08:00; left out: the zone of this machine"`
+	Timezone string `json:"timezone,omitempty" jsonschema:"IANA time zone name, such as Asia/Shanghai or UTC, or an offset such as +08:00; left out: the zone that this server is set to, mostly that of this machine"`
 }
 
 // A moment is a point in time as a program wants it.

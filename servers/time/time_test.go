@@ -194,3 +194,20 @@ func TestEveryZoneLoads(t *testing.T) {
 		}
 	}
 }
+
+// TestLocalIsTheServersZone holds that local is the zone that the server was set to, as
+// where a call names none.
+func TestLocalIsTheServersZone(t *testing.T) {
+	tokyo := clock.Options{Timezone: "Asia/Tokyo"}
+	for _, arguments := range []string{`{}`, `{"timezone": "Local"}`, `{"timezone": " local "}`} {
+		if text, _, _ := call(t, tokyo, "get_current_time", arguments); !strings.Contains(text, "+09:00 (Asia/Tokyo JST, ") {
+			t.Errorf("%s: %s", arguments, text)
+		}
+	}
+	if text, _, _ := call(t, tokyo, "convert_time", `{"time": "2026-01-02T00:00:00Z", "to_timezone": "local"}`); !strings.Contains(text, "= 2026-01-02T09:00:00+09:00 (Asia/Tokyo JST") {
+		t.Error(text)
+	}
+	if text, isError, _ := call(t, clock.Options{Timezone: "local"}, "get_current_time", `{}`); isError || !strings.Contains(text, "(Local ") {
+		t.Errorf("the machine's: %s", text)
+	}
+}

@@ -38,9 +38,10 @@ var nicknames = map[string][]string{
 
 var offsetPattern = regexp.MustCompile(`^(?i:utc|gmt)?([+-])(\d{1,2})(?::?(\d{2}))?$`)
 
-// zone returns the zone of that name, and the server's own for an empty one.
+// zone returns the zone of that name, and the server's own for an empty one and for
+// local: whoever set one meant it.
 func (s *server) zone(name string) (*time.Location, error) {
-	if strings.TrimSpace(name) == "" {
+	if name = strings.TrimSpace(name); name == "" || strings.EqualFold(name, "local") {
 		return s.home, nil
 	}
 	return findZone(name)
