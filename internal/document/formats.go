@@ -132,6 +132,10 @@ func (c *Converter) detect(src Source) (*format, string) {
 			return f, kind
 		}
 	}
+	if descends(found, "text/plain") { // captions, calendars
+		f, _ := c.textFormat(src, head, "text/plain", declared)
+		return f, kind
+	}
 	// What nobody knows may be text in an old encoding: there are no zeros in it.
 	if kind == "application/octet-stream" {
 		if !text.Wide(head) && (bytes.IndexByte(head, 0) >= 0 || controls(head)*20 > len(head)) {
@@ -140,6 +144,15 @@ func (c *Converter) detect(src Source) (*format, string) {
 		return c.textFormat(src, head, "text/plain", declared)
 	}
 	return nil, kind
+}
+
+func descends(m *mimetype.MIME, from string) bool {
+	for up := m.Parent(); up != nil; up = up.Parent() {
+		if up.Is(from) {
+			return true
+		}
+	}
+	return false
 }
 
 // controls counts what is in no text.

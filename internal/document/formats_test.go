@@ -92,6 +92,8 @@ func TestText(t *testing.T) {
 		{"", "plain words", "text", []string{"plain words"}, nil},
 		{"a.md", "# Head\n\ntext `x`\n\n```\n# no head\n```\n", "markdown", []string{"# Head\n\ntext `x`\n\n```\n# no head\n```"}, []string{"\n\n\n"}},
 		{"b.md", "# On C#\n## Closed ##\n- a\n- b\n", "markdown", []string{"# On C#\n## Closed\n- a\n- b"}, nil},
+		{"a.srt", "1\n00:00:01,000 --> 00:00:02,000\nHello\n\n2\n00:00:03,000 --> 00:00:04,000\nWorld\n", "text", []string{"00:00:03,000 --> 00:00:04,000\nWorld"}, nil},
+		{"a.ics", "BEGIN:VCALENDAR\nVERSION:2.0\nBEGIN:VEVENT\nSUMMARY:Meeting\nEND:VEVENT\nEND:VCALENDAR\n", "text", []string{"SUMMARY:Meeting"}, nil},
 		{"a.csv", "name,note\nada,\"x, y\"\nbo,\"two\nlines | bar\"\n", "csv", []string{"| name | note |\n| --- | --- |\n| ada | x, y |", `| bo | two<br>lines \| bar |`}, nil},
 		{"a.csv", "a;b;c\n1,5;2;3\n", "csv", []string{"| a | b | c |", "| 1,5 | 2 | 3 |"}, nil},
 		{"a.tsv", "a\tb\n1\t2,3\n", "csv", []string{"| 1 | 2,3 |"}, nil},
