@@ -566,3 +566,20 @@ func TestBroughtNumbers(t *testing.T) {
 	}
 	wants(t, "brought", res.Content[len(res.Content)-1].(*mcp.TextContent).Text, "lookback_seconds was brought from 5 to 60, step_seconds was brought from 0.5 to 5.")
 }
+
+// TestPointsOfLongRanges has a series that ended days before the range does: a time
+// without its day would be taken for one of the last day.
+func TestPointsOfLongRanges(t *testing.T) {
+	url := fake(t, says(`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"up"},"values":[[1700000000,"0.12345678901234567"],[1700007200,"1234567890123"]]}]}}`))
+	cs := connect(t, prometheus.Options{URL: url})
+	for end, want := range map[string]string{
+		"1700500000": "- last: 0.123456789@2023-11-14T22:13:20 1234567890123@2023-11-15T00:13:20",
+		"1700008000": "- last: 0.123456789@22:13:20 1234567890123@00:13:20",
+	} {
+		a := call(t, cs, "prom_query_range", map[string]any{"promql": "up", "end": end, "lookback_seconds": 600000})
+		wants(t, end, a.text, want, "first 0.123456789, last 1234567890123,")
+		if !strings.Contains(a.raw, "0.12345678901234567") {
+			t.Error(a.raw)
+		}
+	}
+}

@@ -107,7 +107,7 @@ func (s *server) queryRange(ctx context.Context, in rangeInput) (reply, rangeOut
 	for _, h := range out.Hints {
 		p.Line("- %s", h)
 	}
-	picture := lines(p, r.Series, &out)
+	picture := lines(p, r.Series, &out, end)
 	if s.noImage || out.Total == 0 {
 		picture = nil
 	}
@@ -137,7 +137,7 @@ func steps(lookback, step float64) (float64, float64, string) {
 }
 
 // lines writes the series of a range and returns their picture.
-func lines(p *answer.Page, all []series, out *rangeOutput) []byte {
+func lines(p *answer.Page, all []series, out *rangeOutput, end time.Time) []byte {
 	var curves [][]point
 	shown := p.Rows(min(len(all), rangeSeries), func(i int) string {
 		one := all[i]
@@ -146,7 +146,7 @@ func lines(p *answer.Page, all []series, out *rangeOutput) []byte {
 		l.Metric = one.Metric.bounded()
 		out.Series = append(out.Series, l)
 		curves = append(curves, points)
-		return lineText(one.Metric, l, points, i)
+		return lineText(one.Metric, l, points, i, end)
 	})
 	out.Series, curves = out.Series[:shown], curves[:shown]
 	if rest := out.Total - shown; rest > 0 {
@@ -155,16 +155,21 @@ func lines(p *answer.Page, all []series, out *rangeOutput) []byte {
 	return draw(curves)
 }
 
-func lineText(metric labels, l line, points []point, i int) string {
+func lineText(metric labels, l line, points []point, i int, end time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n### %s\n\n", answer.Cell(metric.String(), 240))
 	if l.Sparkline != "" {
 		fmt.Fprintf(&b, "`%s` (%s)\n\n", l.Sparkline, colours[i%len(colours)].name)
-		fmt.Fprintf(&b, "- min %s, max %s, average %s, first %s, last %s, of %d points\n", l.Min, l.Max, l.Average, l.First, l.Last, l.Points)
+		fmt.Fprintf(&b, "- min %s, max %s, average %s, first %s, last %s, of %d points\n", l.Min, l.Max, l.Average, rounded(l.First), rounded(l.Last), l.Points)
 	}
-	var list []string
-	for _, q := range points[max(0, len(points)-rangePoints):] {
-		list = append(list, answer.Line(q.value, 60)+"@"+moment(q.at).Format("15:04:05"))
+	shown := points[max(0, len(points)-rangePoints):]
+	layout := "15:04:05"
+	if len(shown) > 0 && end.Sub(moment(shown[0].at)) >= 20*time.Hour { // a time alone would be taken for one of the last day
+		layout = "2006-01-02T15:04:05"
+	}
+	list := make([]string, 0, len(shown))
+	for _, q := range shown {
+		list = append(list, rounded(answer.Line(q.value, 60))+"@"+moment(q.at).Format(layout))
 	}
 	fmt.Fprintf(&b, "- last: %s", strings.Join(list, " "))
 	return b.String()

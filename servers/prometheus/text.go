@@ -128,4 +128,13 @@ func since(d time.Duration) string {
 // number returns a number for reading: six digits are enough to see what is up.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
+// rounded returns a value of the API without digits that only rounding has made; the
+// structured answer has them.
+func rounded(s string) string {
+	if v, err := strconv.ParseFloat(s, 64); err == nil && len(s) > 12 && strings.Contains(s, ".") && !math.IsInf(v, 0) {
+		return strconv.FormatFloat(v, 'g', 10, 64)
+	}
+	return s
+}
+
 func clamp[N int | float64](n, low, high N) N { return min(max(n, low), high) }
