@@ -369,6 +369,12 @@ func TestDocumentsAreConvertedHere(t *testing.T) {
 	if p := w.good(t, "http://harbour.example/minutes.docx"); p.Via != "direct" || p.Score != 10 || len(w.jina.Calls()) != 0 || len(p.Text) < 100 || strings.Contains(p.Text, "PK\x03") {
 		t.Errorf("%s %v %q", p.Via, p.Score, p.Text[:min(len(p.Text), 100)])
 	}
+	for _, url := range []string{lighthouse, "http://harbour.example/minutes.docx"} { // neither has pages
+		p, err := w.chain.Fetch(t.Context(), scrape.Request{URL: url, Pages: "2"})
+		if err != nil || strings.Count(notes(p), "pages was passed over") != 1 {
+			t.Errorf("%s: %v, %+v", url, err, p)
+		}
+	}
 	w.web.Add(doubles.Page{URL: "http://harbour.example/broken.pdf", Type: "application/pdf", Body: bytes.Repeat([]byte("no pdf "), 100)})
 	if p, err := w.fetch(t, "http://harbour.example/broken.pdf"); err == nil && p.Via == "direct" && p.Score == 10 && strings.Contains(p.Text, "%PDF") {
 		t.Errorf("%+v", p)
