@@ -64,7 +64,7 @@ func TestWikiEditions(t *testing.T) {
 func TestWikiSeveralAndNone(t *testing.T) {
 	w := open(t, nil)
 	text, data := w.call("wiki_get_page_content", args{"entity": "Aldern"})
-	wants(t, text, "Disambiguation Error: Multiple pages found for 'Aldern'.", "Available options:\n- Port Aldern: Port Aldern, a harbour town\n- Aldern (river)", "a river that is <short>", "- Mission: Aldern", "and 5 more")
+	wants(t, text, "Disambiguation Error: Multiple pages found for 'Aldern'.", "Available options:\n- Port Aldern: a harbour town\n- Aldern (river)", "a river that is <short>", "- Mission: Aldern", "and 5 more")
 	lacks(t, text, "Special:", "Help:", "Nowhere", "Places", "Skarn")
 	if n := len(data["options"].([]any)); n != 10 || data["status"] != "ambiguous" {
 		t.Errorf("%d options, %v", n, data["status"])

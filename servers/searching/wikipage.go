@@ -232,8 +232,9 @@ func ambiguous(entity string, e *wiki.AmbiguousError) (string, wikiOut, error) {
 	for _, o := range e.Options {
 		out.Options = append(out.Options, wikiOption{clean(o.Title), clean(o.Description)})
 		fmt.Fprintf(&b, "- %s", clean(o.Title))
-		if o.Description != "" && o.Description != o.Title {
-			b.WriteString(": " + clean(o.Description))
+		said := clean(o.Description) // most lines begin with the title
+		if said = strings.TrimLeft(strings.TrimPrefix(said, clean(o.Title)), " ,;:–—-"); said != "" {
+			b.WriteString(": " + said)
 		}
 		b.WriteByte('\n')
 	}
