@@ -58,7 +58,7 @@ func waiting(t *testing.T, g *tenon.Gateway, n int) []tool.Approval {
 		}
 		select {
 		case <-told:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("%d questions wait, want %d", len(all), n)
 		}
 	}

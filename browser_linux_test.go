@@ -117,7 +117,7 @@ func gone(t *testing.T, tmp string) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(15 * time.Second)
+	deadline := time.After(time.Minute)
 	for len(processes(tmp)) > 0 {
 		select {
 		case <-tick.C:

@@ -51,14 +51,14 @@ servers:
 	}{
 		{"broken", "nothing that is JSON", 3 * time.Second, tool.Timeout},
 		{"busy", "503", 3 * time.Second, tool.Timeout},
-		{"html", "nothing that is JSON", 3 * time.Second, tool.Failed},
+		{"html", "nothing that is JSON", 0, tool.Failed},
 		{"often", "429", 0, tool.Failed},
 	} {
 		t.Run(tt.q, func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
 			res := g.Call(t.Context(), tool.Call{Server: "searching", Tool: "google_search", Arguments: json.RawMessage(`{"q":"` + tt.q + `"}`), Timeout: tt.timeout})
-			if res.Kind != tt.kind || !strings.Contains(res.Text(), tt.want) || time.Since(start) > 8*time.Second {
+			if res.Kind != tt.kind || !strings.Contains(res.Text(), tt.want) || time.Since(start) > 30*time.Second {
 				t.Errorf("%q after %s: %s", res.Kind, time.Since(start), res.Text())
 			}
 		})

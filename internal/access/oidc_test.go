@@ -18,6 +18,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -463,17 +464,22 @@ func TestProviderFails(t *testing.T) {
 			p := newIDP(t, s)
 			p.answers(c.answer(p))
 			var log bytes.Buffer
-			o := &access.OIDC{Issuer: p.URL, Audience: []string{"tenon"}, Timeout: 300 * time.Millisecond}
+			o := &access.OIDC{Issuer: p.URL, Audience: []string{"tenon"}, Timeout: time.Minute}
+			if c.says == "deadline" {
+				o.Timeout = 300 * time.Millisecond
+			}
 			a := access.New(access.Options{OIDC: o, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			token := s.sign(t, p.claims(nil))
-			begun := time.Now()
+			var took []time.Duration
 			for range 20 {
+				begun := time.Now()
 				if got := status(t, a, request("Bearer "+token)); got != http.StatusServiceUnavailable {
 					t.Errorf("status %d, want 503", got)
 				}
+				took = append(took, time.Since(begun))
 			}
-			if d := time.Since(begun); d > 3*time.Second {
-				t.Errorf("20 requests took %s", d)
+			if slices.Sort(took); took[10] >= o.Timeout { // a few may wait, and on a busy machine for longer
+				t.Errorf("20 requests took %s", took)
 			}
 			_ = a.Close() // what fetches has logged then
 			if !strings.Contains(log.String(), "identity provider") || !strings.Contains(log.String(), c.says) || strings.Contains(log.String(), token) {

@@ -40,10 +40,10 @@ var (
 const (
 	// patience is the time of a call that ends by itself. It is long beside prompt,
 	// so that one which waits for it is found out.
-	patience = 20 * time.Second
-	// prompt is how soon such a call ends, on a machine with much else to do. The
-	// figures for one that has not are in the table.
-	prompt = 5 * time.Second
+	patience = time.Minute
+	// prompt is how soon such a call ends, on a machine with much else to do: long before
+	// its time is over. The figures for one that has not are in the table.
+	prompt = 20 * time.Second
 	// deadline is the time of a call that only its deadline ends.
 	deadline = 400 * time.Millisecond
 )

@@ -99,7 +99,7 @@ func noProcessLeft(t testing.TB, pids string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		until := time.Now().Add(2 * time.Second)
+		until := time.Now().Add(patience)
 		for isAlive(pid) {
 			if time.Now().After(until) {
 				t.Errorf("process %d is left", pid)

@@ -65,7 +65,7 @@ func TestSessions(t *testing.T) {
 				sessions[i].end(t)
 			}
 			for i, pid := range pids {
-				until := time.Now().Add(prompt)
+				until := time.Now().Add(patience)
 				for i%2 == 0 && isAlive(pid) && time.Now().Before(until) {
 					<-time.After(10 * time.Millisecond)
 				}

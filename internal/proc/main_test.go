@@ -82,7 +82,7 @@ func stop(tb testing.TB, p *proc.Process) time.Duration {
 // read, and returns the numbers by name.
 func pids(tb testing.TB, r *os.File, n int) map[string]int {
 	tb.Helper()
-	if err := r.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := r.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		tb.Fatal(err)
 	}
 	found := make(map[string]int)
@@ -105,7 +105,7 @@ func pids(tb testing.TB, r *os.File, n int) map[string]int {
 // readLine reads one line from r, without its end.
 func readLine(tb testing.TB, r *os.File) string {
 	tb.Helper()
-	if err := r.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := r.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		tb.Fatal(err)
 	}
 	line, err := bufio.NewReader(r).ReadString('\n')

@@ -13,7 +13,7 @@ import (
 func TestPipeHoldsSeveralMessages(t *testing.T) {
 	s := newSpawner(t)
 	p := start(t, s, proc.Command{Path: "sleep", Args: []string{"60"}, Env: proc.Environ(os.Environ(), nil), StdinGrace: time.Millisecond})
-	if err := p.Stdin().SetWriteDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := p.Stdin().SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := p.Stdin().Write(make([]byte, 512<<10)); err != nil {
@@ -29,7 +29,7 @@ func TestDeaf(t *testing.T) {
 		p := start(t, s, proc.Command{Path: "sh", Args: []string{"-c", script}, Env: proc.Environ(os.Environ(), nil), StdinGrace: time.Millisecond})
 		select {
 		case <-p.Deaf():
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Errorf("%s: nobody noticed", script)
 		}
 	}

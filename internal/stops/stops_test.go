@@ -75,7 +75,7 @@ func TestOneFileForAll(t *testing.T) {
 // await waits for what another process brings about.
 func await(t *testing.T, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); <-time.After(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); <-time.After(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it does not come about")
 		}
