@@ -95,6 +95,9 @@ func (s *shaper) answer() {
 	if changed {
 		s.res.Raw = a.bytes()
 	}
+	if beside := a.raw.Len() - a.content.In(a.raw).Len() - a.structuredSpan.In(a.raw).Len(); beside > s.besides() && !s.r.unfinished {
+		s.beside(a.raw)
+	}
 }
 
 // media replaces images and audio that are too large by handles. It reports

@@ -139,10 +139,32 @@ func isOwn(key []byte) bool {
 	return true
 }
 
+// OnlyOwn returns what is Tenon's of the _meta of a result, in at most so many bytes: the
+// members that find a place, in their order. It is nil where there are none.
+func OnlyOwn(raw tool.Bytes, meta Span, most int) []byte {
+	out := sift(meta.In(raw).Join(), func(name string, value []byte) bool {
+		if !isOwn([]byte(name)) || len(name)+len(value) > most {
+			return false
+		}
+		most -= len(name) + len(value)
+		return true
+	})
+	if len(out) <= len(`{}`) {
+		return nil
+	}
+	return out
+}
+
 // DropOwn returns a result without the members of its _meta that are Tenon's, but for
 // those that keep wants; their values are JSON.
 func DropOwn(raw tool.Bytes, meta Span, keep func(name string, value []byte) bool) tool.Bytes {
-	obj := meta.In(raw).Join()
+	out := sift(meta.In(raw).Join(), func(name string, value []byte) bool { return !isOwn([]byte(name)) || keep(name, value) })
+	kept := append(raw.Slice(0, meta.Start), out)
+	return append(kept, raw.Slice(meta.End, raw.Len())...)
+}
+
+// sift returns the members of obj that keep wants.
+func sift(obj []byte, keep func(name string, value []byte) bool) []byte {
 	d := json.NewDecoder(bytes.NewReader(obj))
 	out := []byte{'{'}
 	for _, err := d.Token(); err == nil && d.More(); { // the structure has been checked
@@ -153,7 +175,7 @@ func DropOwn(raw tool.Bytes, meta Span, keep func(name string, value []byte) boo
 		if err = d.Decode(&value); err != nil {
 			break // such as a number that is none: what follows is dropped
 		}
-		if isOwn([]byte(name)) && !keep(name, value) {
+		if !keep(name, value) {
 			continue
 		}
 		if len(out) > 1 {
@@ -161,6 +183,5 @@ func DropOwn(raw tool.Bytes, meta Span, keep func(name string, value []byte) boo
 		}
 		out = append(out, bytes.TrimLeft(obj[from:d.InputOffset()], " \t\r\n,")...)
 	}
-	kept := append(raw.Slice(0, meta.Start), append(out, '}'))
-	return append(kept, raw.Slice(meta.End, raw.Len())...)
+	return append(out, '}')
 }
