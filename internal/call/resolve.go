@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
+	"time"
 
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -121,9 +123,19 @@ func failedServer(r *Request, err error) *tool.Result {
 	} else {
 		res.Message = fmt.Sprintf("Server %s is unavailable: %s", r.Server, sentence(tool.Flatten(err)))
 	}
-	if res.Kind == tool.Unavailable {
-		res.Message += " Use another tool, or try again later."
+	if res.Kind != tool.Unavailable {
+		return res
 	}
+	later := "later"
+	if e, ok := errors.AsType[interface {
+		error
+		HeldUntil() time.Time
+	}](err); ok {
+		if wait := time.Until(e.HeldUntil()); wait > 0 {
+			later = fmt.Sprintf("in %d s, when it is started again", int(math.Ceil(wait.Seconds())))
+		}
+	}
+	res.Message += " Use another tool, or try again " + later + "."
 	return res
 }
 
@@ -146,10 +158,13 @@ func (r *Request) notFound(c Catalog, known bool, there []*tool.Tool) *tool.Resu
 		fmt.Fprintf(&b, " These servers have a tool %s: %s. Call it on one of them.", r.Tool, strings.Join(names, ", "))
 		return r.fail(tool.NotFound, "%s", b.String())
 	}
-	if c.HasServer(r.Tool) || !known && r.Server != "" {
+	nearServers, nearTools := c.Near(r.Server, r.Tool)
+	if swapped := r.swapped(c); swapped != nil {
+		b.WriteString(" Server and tool are mixed up.")
+		nearServers, nearTools = nil, swapped
+	} else if c.HasServer(r.Tool) || !known && r.Server != "" {
 		b.WriteString(" Server and tool may have been mixed up: check both names against the list of tools.")
 	}
-	nearServers, nearTools := c.Near(r.Server, r.Tool)
 	if len(nearTools) > 0 {
 		names := make([]string, len(nearTools))
 		for i, id := range nearTools {
@@ -161,6 +176,26 @@ func (r *Request) notFound(c Catalog, known bool, there []*tool.Tool) *tool.Resu
 		fmt.Fprintf(&b, " The nearest servers are: %s.", strings.Join(nearServers, ", "))
 	}
 	return r.fail(tool.NotFound, "%s", b.String())
+}
+
+// swapped returns the tool that is meant where a call has the name of a server for its
+// tool, and the name of a tool for its server; and those of that name on other servers
+// where that one has none.
+func (r *Request) swapped(c Catalog) []tool.ID {
+	const most = 5
+	if r.Server == "" || !c.HasServer(r.Tool) {
+		return nil
+	}
+	if t, _ := c.Find(tool.ID{Server: r.Tool, Name: r.Server}); t != nil {
+		return []tool.ID{t.ID}
+	}
+	var out []tool.ID
+	for _, there := range c.WithName(r.Server) {
+		if t, _ := c.Find(there.ID); t != nil && len(out) < most {
+			out = append(out, t.ID)
+		}
+	}
+	return out
 }
 
 // elsewhere sends a call that its server does not know to the only other one

@@ -106,6 +106,18 @@ func (s *status) held() bool {
 	return s.state == tool.StateFailed && time.Until(s.nextTry) > 0
 }
 
+// A failedError is why a server is failed, and until when.
+type failedError struct {
+	reason string
+	until  time.Time
+}
+
+// Error implements error.
+func (e *failedError) Error() string { return e.reason }
+
+// HeldUntil returns when the server is started again.
+func (e *failedError) HeldUntil() time.Time { return e.until }
+
 // A heldError says that a call was held back, since its server is started again
 // only later.
 type heldError struct{ until time.Time }

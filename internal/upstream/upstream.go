@@ -18,7 +18,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -273,7 +272,7 @@ func (s *Server) Await(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.status.state == tool.StateFailed {
-		return errors.New(s.status.reason)
+		return &failedError{s.status.reason, s.status.nextTry}
 	}
 	return nil
 }
