@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// How long the steps of Stop last unless a Command says otherwise. Of the
+// How long the steps of Stop last unless a Command says otherwise (bundled servers do). Of the
 // servers that people run, many never look at the end of their input but leave
 // within half a second of TERM; the slowest in good order need just under
 // three seconds.
@@ -104,6 +104,10 @@ func isClosed(c <-chan struct{}) bool {
 // UTF-8 and from the start of a line where one starts in it. Once Done is
 // closed it holds the direct child's last words.
 func (p *Process) Stderr() string { return p.stderr.String() }
+
+// StderrAt returns when the last of what Stderr returns came; the zero time where that is
+// nothing.
+func (p *Process) StderrAt() time.Time { return p.stderr.last() }
 
 // Stop ends the tree: it closes the child's standard input and waits, asks
 // every process of the tree to terminate and waits, and kills what is left.

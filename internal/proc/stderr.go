@@ -27,8 +27,9 @@ type tail struct {
 	line []byte // read's own: the line that has no end yet, at most maxLine
 
 	mu  sync.Mutex
-	buf []byte // at most 2*keep
-	cut bool   // bytes were dropped, so buf may start within a line
+	buf []byte    // at most 2*keep
+	cut bool      // bytes were dropped, so buf may start within a line
+	at  time.Time // when the last of it came
 }
 
 func newTail(file *os.File, keep int, onLine func(string)) *tail {
@@ -94,6 +95,9 @@ func (t *tail) emit() {
 func (t *tail) store(p []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if len(p) > 0 {
+		t.at = time.Now()
+	}
 	if len(p) > t.keep {
 		p = p[len(p)-t.keep:]
 		t.buf, t.cut = t.buf[:0], true
@@ -109,6 +113,13 @@ func (t *tail) trim() {
 	if over := len(t.buf) - t.keep; over > 0 {
 		t.buf, t.cut = append(t.buf[:0], t.buf[over:]...), true
 	}
+}
+
+// last returns when the last of it came.
+func (t *tail) last() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.at
 }
 
 // String returns what is kept. After a cut it starts at the first whole line,

@@ -380,9 +380,22 @@ func (l *link) explain(ctx context.Context, err error) error {
 		err = fmt.Errorf("process closed its output: %w", err)
 	}
 	if tail := l.stderr(); tail != "" {
-		err = fmt.Errorf("%w; its last words: %s", err, lastLines(tail, 300))
+		err = fmt.Errorf("%w; %s: %s", err, lastWords(time.Since(l.process.StderrAt())), lastLines(tail, 300))
 	}
 	return l.from.o.confined(err)
+}
+
+// lastWords introduces the last that a server wrote to its standard error before it failed.
+// What is older than a few seconds need not be the cause of that, so its age is told.
+func lastWords(age time.Duration) string {
+	const fresh = 10 * time.Second
+	switch {
+	case age < fresh:
+		return "its last words"
+	case age < time.Minute:
+		return "its last words, " + age.Truncate(time.Second).String() + " before"
+	}
+	return "its last words, " + strings.TrimSuffix(age.Truncate(time.Minute).String(), "0s") + " before, so perhaps of something else"
 }
 
 // reaped waits for the exit status, for longer where one is likely and ctx goes on.

@@ -56,26 +56,44 @@ func (l *link) list(ctx context.Context) ([]json.RawMessage, error) {
 		if err != nil {
 			return nil, fmt.Errorf("tools/list: %w", l.explain(ctx, err))
 		}
-		var page struct {
-			Tools []json.RawMessage `json:"tools"`
-			Next  string            `json:"nextCursor"`
-		}
-		if err := json.Unmarshal(result.Join(), &page); err != nil {
+		page, next, err := readPage(result)
+		if err != nil {
 			return nil, fmt.Errorf("tools/list: %w", err)
 		}
-		tools = append(tools, page.Tools...)
+		tools = append(tools, page...)
 		hints = hints.And(era.HintsOf(result))
 		switch {
 		case len(tools) > maxTools:
 			return nil, fmt.Errorf("tools/list: more than %d tools", maxTools)
-		case page.Next == "":
+		case next == "":
 			return tools, nil
-		case seen[page.Next], len(seen) == maxPages:
+		case seen[next], len(seen) == maxPages:
 			return tools, nil // pages that never end
 		}
-		seen[page.Next] = true
-		cursor = page.Next
+		seen[next] = true
+		cursor = next
 	}
+}
+
+// readPage reads a page of a list of tools, and what names the next one. As in the result
+// of a call, only the names count that the protocol has, letter for letter: one that stands
+// twice or in another case is a mistake, for readers differ in which of two they take.
+func readPage(result tool.Bytes) (tools []json.RawMessage, next string, err error) {
+	var spans [2]jsonrpc.Span
+	if err := jsonrpc.OwnMembers(result, []string{"tools", "nextCursor"}, spans[:]); err != nil {
+		return nil, "", err
+	}
+	if in := spans[0].In(result); in != nil {
+		if err := json.Unmarshal(in.Join(), &tools); err != nil {
+			return nil, "", fmt.Errorf("tools: %w", err)
+		}
+	}
+	if in := spans[1].In(result); in != nil {
+		if err := json.Unmarshal(in.Join(), &next); err != nil {
+			return nil, "", fmt.Errorf("nextCursor: %w", err)
+		}
+	}
+	return tools, next, nil
 }
 
 // request sends a request that belongs to no call.
