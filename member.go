@@ -266,6 +266,11 @@ func (k maker) bundled(o *upstream.Options, s *config.Server, m *member) error {
 		Path: k.o.Executable[0],
 		Args: append(append([]string{}, k.o.Executable[1:]...), b.Name),
 		Dir:  s.Cwd, Env: childEnv,
+		// What the server holds elsewhere is given back from the end of its input on, and
+		// may take ends.Limit. TERM comes a second after that end and changes nothing, so
+		// KILL comes a second after the limit: what is late is then said by the server
+		// itself, and stays within what Stop may take in all.
+		TermGrace: ends.Limit,
 	}
 	return nil
 }

@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// Limit is how long all of it may take.
+// Limit is how long all of it may take. The gateway gives its children a second more before
+// it kills them.
 const Limit = 5 * time.Second
 
 // Ends are what is to be done. The zero value is nothing.
