@@ -185,6 +185,9 @@ func TestDiesAgainAndAgain(t *testing.T) {
 	p.text(t, call("echo", "{}"))
 	var refused error
 	for range 20 {
+		if refused != nil && time.Until(*p.Status().NextTry) < 100*time.Millisecond {
+			break // this machine is busy: the next one would be tried
+		}
 		_, err := p.Call(t.Context(), call("exit", "{}"))
 		if tool.KindOf(err) == tool.Unavailable {
 			refused = err
@@ -197,15 +200,16 @@ func TestDiesAgainAndAgain(t *testing.T) {
 	if refused == nil || !strings.Contains(refused.Error(), "tried again in 1 s") || st.State != tool.StateFailed || st.NextTry == nil {
 		t.Fatalf("refused with %v; status %+v", refused, st)
 	}
-	if wait := time.Until(*st.NextTry); wait > time.Second || wait < -5*time.Second {
+	if wait := time.Until(*st.NextTry); wait > time.Second || wait < -time.Minute {
 		t.Errorf("tried again in %s", wait)
 	}
 	for {
+		began := time.Now()
 		_, err := p.Call(t.Context(), call("echo", "{}"))
 		if err == nil {
 			break
 		}
-		if late := time.Since(*st.NextTry); late > 100*time.Millisecond {
+		if late := began.Sub(*st.NextTry); late > 100*time.Millisecond {
 			t.Fatalf("%s after its next try it still says: %v", late, err)
 		}
 		<-time.After(10 * time.Millisecond)
@@ -219,7 +223,7 @@ func TestDiesAgainAndAgain(t *testing.T) {
 func TestStartsAreRare(t *testing.T) {
 	count := filepath.Join(t.TempDir(), "count")
 	p := start(t, upstreamtest.Script{CountFile: count}, upstream.Options{
-		Isolation: upstream.PerCall, StartRate: 0.001, StartBurst: 5, StartTimeout: 5 * time.Second, Tools: nothing,
+		Isolation: upstream.PerCall, StartRate: 0.001, StartBurst: 5, StartTimeout: 30 * time.Second, Tools: nothing,
 	})
 	var last error
 	for range 10 {
@@ -249,7 +253,7 @@ func TestCloseEndsCallsInFlight(t *testing.T) {
 			if err := <-waiting; err == nil {
 				t.Error("it was answered")
 			}
-			if took := time.Since(began); took > 5*time.Second {
+			if took := time.Since(began); took > 30*time.Second {
 				t.Errorf("Close took %s", took)
 			}
 		})
@@ -268,7 +272,7 @@ func TestInstalling(t *testing.T) {
 	}
 	p := open(t, upstream.Options{
 		Command:      &proc.Command{Path: runner, Env: proc.Environ(os.Environ(), map[string]string{name: value, "GORACE": "atexit_sleep_ms=0"})},
-		StartTimeout: 300 * time.Millisecond, InstallTimeout: 20 * time.Second,
+		StartTimeout: 300 * time.Millisecond, InstallTimeout: time.Minute,
 	})
 	p.Ensure()
 	if st := p.Status(); st.State != tool.StateInstalling {

@@ -113,10 +113,23 @@ func TestHTTPServerRestarts(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	// It fails at once, without a connection, and says when that changes.
-	began := time.Now()
-	_, err = p.Call(t.Context(), call("echo", "{}"))
-	if took := time.Since(began); tool.KindOf(err) != tool.Unavailable || !strings.Contains(err.Error(), "tried again in 1 s") || took > 100*time.Millisecond {
-		t.Fatalf("after %s: %v", took, err)
+	best := time.Hour
+	for range 5 {
+		if time.Until(*p.Status().NextTry) < 100*time.Millisecond { // this machine is busy: it would be tried
+			<-time.After(time.Until(*p.Status().NextTry))
+			if _, err := p.Call(t.Context(), call("echo", "{}")); err == nil || strings.Contains(err.Error(), "tried again in") {
+				t.Fatalf("it was not tried: %v", err)
+			}
+		}
+		began := time.Now()
+		_, err = p.Call(t.Context(), call("echo", "{}"))
+		best = min(best, time.Since(began))
+		if tool.KindOf(err) != tool.Unavailable || !strings.Contains(err.Error(), "tried again in ") {
+			t.Fatal(err)
+		}
+	}
+	if best > 100*time.Millisecond {
+		t.Fatalf("it failed after %s", best)
 	}
 	again := httptest.NewUnstartedServer(r)
 	_ = again.Listener.Close()
@@ -124,7 +137,7 @@ func TestHTTPServerRestarts(t *testing.T) {
 	again.Start()
 	defer again.Close()
 	<-time.After(time.Until(*p.Status().NextTry))
-	began = time.Now()
+	began := time.Now()
 	p.text(t, call("echo", "{}"))
 	t.Logf("answered within %s", time.Since(began))
 	again.CloseClientConnections()
@@ -166,13 +179,17 @@ func TestBreaker(t *testing.T) {
 			p := open(t, upstream.Options{URL: r.URL})
 			p.text(t, call("echo", "{}"))
 			r.fault.Store(fault)
-			lost := 0
+			lost, refused := 0, false
 			for range 20 {
+				if refused && time.Until(*p.Status().NextTry) < 100*time.Millisecond {
+					break // this machine is busy: it would be tried
+				}
 				_, err := p.Call(t.Context(), call("echo", "{}"))
 				switch {
 				case err == nil:
 					t.Fatal("it was answered")
 				case tool.KindOf(err) == tool.Unavailable:
+					refused = true
 					if !strings.Contains(err.Error(), "3 calls failed one after the other") || !strings.Contains(err.Error(), "tried again in 1 s") {
 						t.Fatal(err)
 					}
@@ -210,7 +227,7 @@ func TestBreaker(t *testing.T) {
 // that answers is left alone.
 func TestHangingServerIsReplaced(t *testing.T) {
 	r := newRemote(t)
-	p := open(t, upstream.Options{URL: r.URL, HealthCheck: 20 * time.Millisecond, Keep: true})
+	p := open(t, upstream.Options{URL: r.URL, HealthCheck: 100 * time.Millisecond, Keep: true})
 	p.text(t, call("echo", "{}"))
 	seen := r.received.Load()
 	for r.received.Load() < seen+5 {
@@ -232,15 +249,15 @@ func TestHangingChildIsReplaced(t *testing.T) {
 		t.Run(string(isolation), func(t *testing.T) {
 			count := filepath.Join(t.TempDir(), "count")
 			p := start(t, upstreamtest.Script{CountFile: count}, upstream.Options{
-				Isolation: isolation, HealthCheck: 50 * time.Millisecond, Tools: nothing,
+				Isolation: isolation, HealthCheck: 150 * time.Millisecond, Tools: nothing,
 			})
 			old := p.pid(t, "a")
 			waiting := p.wait(t, "a")
 			p.in(t, "a", "mute", "{}")
 			var told notes
-			limit := time.After(20 * time.Second)
+			limit := time.After(time.Minute)
 			for {
-				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 				c := call("echo", "{}")
 				c.Key.Session, c.Notes = "a", &told
 				_, err := p.Call(ctx, c)

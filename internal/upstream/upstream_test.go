@@ -69,12 +69,12 @@ func (p *one) await(t *testing.T) tool.ServerStatus {
 // until waits until ok, after each change of the state.
 func (p *one) until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	limit := time.After(10 * time.Second)
+	limit := time.After(time.Minute)
 	for !ok() {
 		select {
 		case <-p.changed:
 		case <-limit:
-			t.Fatalf("%s: still not so after 10 s; status %+v", what, p.Status())
+			t.Fatalf("%s: still not so after a minute; status %+v", what, p.Status())
 		}
 	}
 }
@@ -223,9 +223,7 @@ func TestDeathWhileCalling(t *testing.T) {
 		waiting <- err
 	})
 	p.text(t, call("echo", "{}"))
-	dead := time.Now()
-	_, err := p.Call(t.Context(), call("exit", "{}"))
-	took := time.Since(dead)
+	_, err := p.Call(t.Context(), call("exit", "{}")) // how soon is what TestDeathAtOnce measures
 	for _, err := range []error{err, <-waiting} {
 		lost, ok := errors.AsType[*upstream.LostError](err)
 		if !ok || !strings.Contains(lost.Error(), "exit status 7") || !strings.Contains(lost.Error(), "the exit tool was called") {
@@ -233,9 +231,6 @@ func TestDeathWhileCalling(t *testing.T) {
 		}
 	}
 	began.Wait()
-	if took > time.Second {
-		t.Errorf("death was noticed after %s", took)
-	}
 	// The next use starts it again.
 	if got := p.text(t, call("echo", `{"again":1}`)); got != `{"again":1}` {
 		t.Errorf("echo %s", got)
@@ -283,7 +278,7 @@ func TestCancelReachesTheServer(t *testing.T) {
 	}
 	wg.Wait()
 	p.text(t, call("echo", "{}"))
-	limit := time.After(5 * time.Second)
+	limit := time.After(time.Minute)
 	for !strings.Contains(p.Status().Stderr, "canceled") {
 		select {
 		case <-limit:
@@ -355,7 +350,7 @@ func TestIdleTimeout(t *testing.T) {
 	count := filepath.Join(t.TempDir(), "count")
 	p := start(t, upstreamtest.Script{CountFile: count}, upstream.Options{IdleTimeout: 100 * time.Millisecond})
 	p.await(t)
-	limit := time.After(10 * time.Second)
+	limit := time.After(time.Minute)
 	for p.Status().State != tool.StateIdle {
 		select {
 		case <-limit:
@@ -392,7 +387,7 @@ func TestDeafServerIsStopped(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("took %s", took)
 	}
 	if _, err := p.Call(t.Context(), call("echo", "{}")); tool.KindOf(err) != tool.Unavailable {
