@@ -26,6 +26,7 @@ type lookupInput struct {
 	Domain     string `json:"domain" jsonschema:"name to look up, such as example.com; for record_type PTR an address"`
 	RecordType string `json:"record_type,omitempty" jsonschema:"any type by its name: A, AAAA, MX, TXT, NS, CNAME, SOA, SRV, CAA, PTR, HTTPS, DS, DNSKEY, TLSA, NAPTR, SSHFP, … or TYPE65"`
 	Server     string `json:"server,omitempty" jsonschema:"public name server to ask in place of this machine's: 1.1.1.1, tls://dns.example (DNS over TLS) or https://dns.example/dns-query (DNS over HTTPS)"`
+	Trace      bool   `json:"trace,omitempty" jsonschema:"go down from the servers of the root by itself and tell each delegation on the way; shows where a delegation is broken, and what a zone says now"`
 	DNSSEC     bool   `json:"dnssec,omitempty" jsonschema:"also check the signatures of the answer, from the key of the root down"`
 }
 
@@ -36,6 +37,7 @@ type lookupOutput struct {
 	Server    string         `json:"server,omitempty" jsonschema:"name server that answered; empty where the system resolved"`
 	ElapsedMS float64        `json:"elapsed_ms" jsonschema:"how long it took"`
 	DNSSEC    *lookupDNSSEC  `json:"dnssec,omitempty" jsonschema:"what came of the check of signatures, where it was asked for"`
+	Trace     *lookupTrace   `json:"trace,omitempty" jsonschema:"the way down from the root, where it was asked for"`
 }
 
 type lookupRecord struct {
@@ -69,8 +71,8 @@ func recordType(s string) (name string, qtype uint16, err error) {
 func (s *server) addLookup(srv *mcp.Server) {
 	add(srv, spec{
 		Name: "dns_lookup", Title: "DNS look-up",
-		Description: "Looks a name up in DNS and returns its records with the time that it took: IPv4 addresses by default, or any other record type. PTR takes an address and returns its name. server asks a public name server instead, over TLS or HTTPS too; dnssec checks the signatures. Names that lead to internal addresses are refused unless the operator opened them.",
-		Defaults:    map[string]any{"record_type": "A", "dnssec": false},
+		Description: "Looks a name up in DNS and returns its records with the time that it took: IPv4 addresses by default, or any other record type. PTR takes an address and returns its name. server asks a public name server instead, over TLS or HTTPS too; dnssec checks the signatures; trace goes down from the root and tells each delegation. Names that lead to internal addresses are refused unless the operator opened them.",
+		Defaults:    map[string]any{"record_type": "A", "dnssec": false, "trace": false},
 	}, s.lookup)
 }
 
@@ -91,6 +93,8 @@ func (s *server) lookup(ctx context.Context, in lookupInput) (string, lookupOutp
 	switch {
 	case isAddress && h.Addr.IsValid():
 		return "", out, fmt.Errorf("%s is an address already. For its name use record_type PTR", h.Name)
+	case in.Trace:
+		err = s.trace(ctx, in, h, qtype, &out)
 	case isAddress && in.Server == "" && !in.DNSSEC:
 		err = s.lookupAddresses(ctx, h, qtype, &out)
 	default:
@@ -153,18 +157,26 @@ func (s *server) ask(ctx context.Context, in lookupInput, h egress.Host, qtype u
 	if m.Rcode == dns.RcodeNameError {
 		return egress.NewLookupError(name, &net.DNSError{Err: "no such host", Name: name, IsNotFound: true})
 	}
+	if err := s.leads(ctx, m, h); err != nil {
+		return err
+	}
+	out.Server, out.Records = by.shown, recordsIn(m, qtype)
+	if in.DNSSEC {
+		out.DNSSEC = s.judge(ctx, m, by)
+	}
+	return nil
+}
+
+// leads returns why an answer may not be told: it leads to an internal address.
+func (s *server) leads(ctx context.Context, m *dns.Msg, h egress.Host) error {
 	for _, a := range addressesIn(m) {
-		if why := s.guard.Refuses(a, h.Name, 0); why != "" {
+		if s.guard.Refuses(a, h.Name, 0) != "" {
 			_, err := s.guard.Resolve(ctx, a.String(), 0) // the text for it, which must not tell the address
 			if r, ok := errors.AsType[*egress.Refusal](err); ok {
 				return r.Of(h.Name)
 			}
 			return err
 		}
-	}
-	out.Server, out.Records = by.shown, recordsIn(m, qtype)
-	if in.DNSSEC {
-		out.DNSSEC = s.judge(ctx, m, by)
 	}
 	return nil
 }
@@ -266,6 +278,14 @@ func records(out lookupOutput) string {
 		if len(d.Chain) > 0 {
 			tail += "Chain: " + plain(strings.Join(d.Chain, " > "), 200) + "\n"
 		}
+	}
+	if out.Trace != nil {
+		tail = "\n" + out.Trace.End + tail
+		head += out.Trace.text(lookupChars - 300 - utf8.RuneCountInString(head+tail))
+		if len(out.Records) == 0 {
+			return head + tail
+		}
+		head += "\n"
 	}
 	if len(out.Records) == 0 {
 		return head + "The name exists or leads on, but has no record of this type. Try another record_type.\n" + tail
