@@ -18,7 +18,8 @@ import (
 // what is said to a question, by the address, the name and the type.
 var delegated = map[string]map[string]string{
 	"198.41.0.4": { // the root
-		"": "ref test. NS ns.test. ns.test. A 192.5.6.30",
+		"caught.test.": "cached 1.1.1.1",
+		"":             "ref test. NS ns.test. ns.test. A 192.5.6.30",
 	},
 	"192.5.6.30": {
 		"www.shop.test.": "ref shop.test. NS in.shop.test. NS bad.shop.test. NS ns.shop.test. in.shop.test. A 10.0.0.5 bad.shop.test. A 93.184.215.15 ns.shop.test. A 93.184.215.16",
@@ -29,6 +30,7 @@ var delegated = map[string]map[string]string{
 		"far.test.":      "ref far.test. NS ns.far.example. NS none.example. ns.far.example. A 10.9.9.9",
 		"alias.test.":    "CNAME www.shop.test.",
 		"inside.test.":   "A 10.1.2.3",
+		"cached.test.":   "cached 1.1.1.1",
 	},
 	"93.184.215.15": {"": "refused"},
 	"93.184.215.16": {
@@ -88,6 +90,9 @@ func delegatedAnswer(t *testing.T, q *dns.Msg, text string) *dns.Msg {
 	switch words[0] {
 	case "refused":
 		m.Rcode = dns.RcodeRefused
+	case "cached":
+		m.RecursionAvailable = true
+		m.Answer = append(m.Answer, rr(q.Question[0].Name, "A", words[1]))
 	case "nx":
 		m.Rcode, m.Authoritative = dns.RcodeNameError, true
 	case "none":
@@ -123,12 +128,14 @@ func TestTraceFromTheRoot(t *testing.T) {
 			`^5\. shop\.test\. at ns\.shop\.test\. \(93\.184\.215\.16\): answers with 1 records, `,
 			`^- 1\.1\.1\.1 \(TTL 300 s\)$`, `^The servers of the zone shop\.test answer\.$`, ` by 93\.184\.215\.16\.$`,
 		},
-		"gone.test":  {`no such name, `, `^The name does not exist in the zone test\.$`},
-		"empty.test": {`no record of this type, `, `^The name is in the zone test, but has no record of this type there\.$`},
-		"lame.test":  {`answers REFUSED`, `^No server of the zone lame\.test that was asked is of use, `},
-		"up.test":    {`refers nowhere further: it does not serve the zone`, `^No server of the zone up\.test that`},
-		"far.test":   {`^3\. far\.test\. at ns\.far\.example\. \(93\.184\.215\.16\): answers with 1 records`, `^- 1\.0\.0\.1 `},
-		"alias.test": {`^- CNAME www\.shop\.test\.`, `^It is another name for www\.shop\.test; trace that to go on\.$`},
+		"gone.test":   {`no such name, `, `^The name does not exist in the zone test\.$`},
+		"empty.test":  {`no record of this type, `, `^The name is in the zone test, but has no record of this type there\.$`},
+		"lame.test":   {`answers REFUSED`, `^No server of the zone lame\.test that was asked is of use, `},
+		"up.test":     {`refers nowhere further: it does not serve the zone`, `^No server of the zone up\.test that`},
+		"far.test":    {`^3\. far\.test\. at ns\.far\.example\. \(93\.184\.215\.16\): answers with 1 records`, `^- 1\.0\.0\.1 `},
+		"caught.test": {`answers with 1 records, not as one responsible for it, `, `^This did not come from the root`},
+		"cached.test": {`^The answer is not of a server that is responsible for the zone test: `},
+		"alias.test":  {`^- CNAME www\.shop\.test\.`, `^It is another name for www\.shop\.test; trace that to go on\.$`},
 	} {
 		text, isError := call(t, cs, "dns_lookup", args{"domain": name, "trace": true})
 		if isError || strings.Contains(text, "10.") && strings.Contains(text, "10.0.0.5") {

@@ -236,6 +236,10 @@ func says(m *dns.Msg, next string, servers int) (string, bool) {
 
 func end(m *dns.Msg, zone string) string {
 	switch {
+	case !m.Authoritative && zone == ".":
+		return "This did not come from the root, whose servers know no names: something on the way answers all DNS in its place (a firewall, a captive portal, or the provider), so nothing can be traced from here."
+	case !m.Authoritative:
+		return fmt.Sprintf("The answer is not of a server that is responsible for the %s: the delegation leads to a resolver, or something on the way answers in its place.", called(zone))
 	case m.Rcode == dns.RcodeNameError:
 		return fmt.Sprintf("The name does not exist in the %s.", called(zone))
 	case len(m.Answer) == 0:
