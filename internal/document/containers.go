@@ -28,6 +28,12 @@ func broken(context.Context, draft.Source, *draft.Out) error {
 	return draft.Damage(nil, "the file is an old document of Office that is cut off or damaged: what is in it cannot be found")
 }
 
+// closed are the formats of compound files that are not read.
+var closed = map[string]*format{
+	encryptedOffice: {name: "encrypted", title: "an encrypted document", convert: encrypted},
+	brokenCompound:  {name: "broken", title: "a damaged document", convert: broken},
+}
+
 func encrypted(context.Context, draft.Source, *draft.Out) error { return draft.Locked("document") }
 
 // oleKind returns what a compound file is, by the streams in it.

@@ -100,11 +100,9 @@ func (c *Converter) detect(src Source) (*format, string) {
 		kind = zipKind(src)
 	}
 	if kind == "application/x-ole-storage" || found.Is("application/x-ole-storage") || bytes.HasPrefix(head, []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")) {
-		switch kind = oleKind(src); kind {
-		case encryptedOffice:
-			return &format{name: "encrypted", title: "an encrypted document", convert: encrypted}, kind
-		case brokenCompound:
-			return &format{name: "broken", title: "a damaged document", convert: broken}, kind
+		kind = oleKind(src)
+		if f := closed[kind]; f != nil {
+			return f, kind
 		}
 	}
 	declared, _, err := mime.ParseMediaType(src.MIME)

@@ -30,7 +30,7 @@ func TestOffice(t *testing.T) {
 		"report.epub":  append(table, "**Title:** Harbour report", "**Authors:** Ada Fictional", "[the figures](https://example.org/harbour)", "Dredge the north basin"),
 		"report.pdf":   append(table, "## Harbour report 2025", "The harbour of Sandhaven moved 4,210 containers; see the figures.", "* Dredge the north basin", "größer als je zuvor, 日本語も."),
 		"minutes.docx": minutes, "minutes.odt": minutes, "minutes.rtf": minutes, "minutes.epub": minutes[3:], "minutes.pdf": minutes[2:],
-		"points.pdf":  {"* paint the tower\n* oil the lens\n* and the clockwork\n", "| Country | Capital | People |\n| --- | --- | --- |\n| Aldia | Port Aldern | 12,000 |\n| Borland | Brisk | 34,000 |"},
+		"points.pdf":  {"* paint the tower\n* oil the lens\n* and the clockwork\n", "| Country | Capital | People |\n| --- | --- | --- |\n| Aldia | Port Aldern | 12,000 |\n| Borland | Brisk | 34,000 |\n\nBetween them.\n\n| Key | Value |\n| --- | --- |\n| alpha | 1 |\n| beta | 2 |"},
 		"orders.xlsx": append(orders, "Merged cells: A1:E1"), "orders.xls": orders, "orders.ods": orders,
 		"log.xlsx": log, "log.xls": log, "log.ods": log,
 		"tides.pptx": tides, "tides.odp": tides, "plan.pptx": plan, "plan.odp": plan,

@@ -168,7 +168,7 @@ func tableLength(lines []line) int {
 		}
 		// A line of one cell belongs to the table where it goes on below a cell, and
 		// another row follows.
-		if i+1 >= len(lines) || len(lines[i+1].segments) < 2 || !below(l, &lines[i-1]) && !alike(&lines[i-1], &lines[i+1]) {
+		if i+1 >= len(lines) || len(lines[i+1].segments) < 2 || !l.ruled && lines[i-1].ruled || !below(l, &lines[i-1]) && !alike(&lines[i-1], &lines[i+1]) {
 			break
 		}
 	}

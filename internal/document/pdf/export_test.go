@@ -15,7 +15,7 @@ func Layout(b []byte) int {
 		b = b[7+n:]
 	}
 	f := &furniture{}
-	return len(layout(runs, 595, 842, f)) + len(layout(runs, 595, 842, f))
+	return len(layout(runs, nil, 595, 842, f)) + len(layout(runs, nil, 595, 842, f))
 }
 
 var UnderHeads = underHeads

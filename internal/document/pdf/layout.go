@@ -26,6 +26,7 @@ type segment struct{ run }
 type line struct {
 	segments                 []segment
 	left, top, right, bottom float64
+	ruled                    bool // lines from above to below are drawn beside it
 }
 
 func (l *line) add(s segment) {
@@ -63,26 +64,29 @@ func (l *line) bold() bool {
 }
 
 // layout returns what stands on a page in the order in which it is read.
-func layout(runs []run, width, height float64, f *furniture) []block {
-	segments := joinRuns(runs)
+func layout(runs []run, drawn rules, width, height float64, f *furniture) []block {
+	segments := joinRuns(runs, drawn)
 	var lines []line
 	if gutter := columns(segments, width); gutter > 0 {
 		lines = inOrder(segments, gutter)
 	} else {
-		lines = byHeight(segments)
+		lines = byHeight(segments, drawn)
+	}
+	for i := range lines {
+		lines[i].ruled = drawn.beside(lines[i].top, lines[i].bottom)
 	}
 	body := bodySize(runs)
 	return blocks(f.clear(lines, height, body), body)
 }
 
 // joinRuns joins what follows on another in the file and in its line.
-func joinRuns(runs []run) []segment {
+func joinRuns(runs []run, drawn rules) []segment {
 	var out []segment
 	for _, r := range runs {
 		if n := len(out); n > 0 {
 			last := &out[n-1]
 			if overlap(last.run, r) && r.left >= last.right-0.6*r.size {
-				if gap := r.left - last.right; gap < 1.1*max(r.size, last.size) {
+				if gap := r.left - last.right; gap < 1.1*max(r.size, last.size) && !drawn.between(last.run, r) {
 					last.join(r, gap)
 					continue
 				}
@@ -168,7 +172,7 @@ func inOrder(segments []segment, gutter float64) []line {
 }
 
 // byHeight makes lines of segments by where they stand.
-func byHeight(segments []segment) []line {
+func byHeight(segments []segment, drawn rules) []line {
 	sorted := slices.Clone(segments)
 	slices.SortStableFunc(sorted, func(a, b segment) int {
 		return cmp.Compare((a.top+a.bottom)/2, (b.top+b.bottom)/2)
@@ -188,19 +192,19 @@ func byHeight(segments []segment) []line {
 		lines = append(lines, l)
 	}
 	for i := range lines {
-		lines[i].settle()
+		lines[i].settle(drawn)
 	}
 	return lines
 }
 
 // settle puts the segments of a line in their order, and joins those that stand
 // close together.
-func (l *line) settle() {
+func (l *line) settle(drawn rules) {
 	slices.SortStableFunc(l.segments, func(a, b segment) int { return cmp.Compare(a.left, b.left) })
 	joined := l.segments[:1]
 	for _, s := range l.segments[1:] {
 		last := &joined[len(joined)-1]
-		if gap := s.left - last.right; gap < 0.9*max(s.size, last.size) {
+		if gap := s.left - last.right; gap < 0.9*max(s.size, last.size) && !drawn.between(last.run, s.run) {
 			last.join(s.run, gap)
 			continue
 		}

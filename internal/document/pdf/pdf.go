@@ -9,8 +9,8 @@
 // it is, for programs that cannot start themselves.
 //
 // Text is put in the order in which it is read, by where it stands on its page:
-// paragraphs are joined, tables are told by what stands one below the other, and
-// headings by their letters. Pages without text are shown to an OCR engine, where
+// paragraphs are joined, tables are told by what stands one below the other and by the
+// lines that are drawn between, and headings by their letters. Pages without text are shown to an OCR engine, where
 // there is one.
 package pdf
 

@@ -10,7 +10,7 @@ import (
 )
 
 // runs returns the text of a page, and how many letters it has.
-func (s *server) runs(at requests.Page, height float64) ([]run, int, error) {
+func (s *server) runs(at requests.Page, height float64, drawn rules) ([]run, int, error) {
 	text, err := s.pdfium.GetPageTextStructured(&requests.GetPageTextStructured{Page: at, Mode: requests.GetPageTextStructuredModeChars})
 	if err != nil {
 		return nil, 0, err
@@ -21,7 +21,7 @@ func (s *server) runs(at requests.Page, height float64) ([]run, int, error) {
 		return nil, 0, err
 	}
 	f := &font{server: s, page: fonts.TextPage}
-	b := runBuilder{font: f, height: height}
+	b := runBuilder{font: f, height: height, drawn: drawn}
 	for i, c := range text.Chars {
 		b.char(i, c)
 	}
@@ -59,6 +59,7 @@ func (f *font) look(i int) (size float64, bold bool) {
 type runBuilder struct {
 	font    *font
 	height  float64
+	drawn   rules
 	out     []run
 	letters int
 
@@ -86,7 +87,7 @@ func (b *runBuilder) char(i int, c *responses.GetPageTextStructuredChar) {
 	case text == "\u0002" || text == "\ufffe": // a hyphen at the end of a line
 		text = "\u00ad"
 	}
-	if b.open && b.breaks(left, top, bottom) {
+	if b.open && b.breaks(left, right, top, bottom) {
 		b.end()
 	}
 	if !b.open {
@@ -107,9 +108,12 @@ func (b *runBuilder) char(i int, c *responses.GetPageTextStructuredChar) {
 }
 
 // breaks reports whether a letter stands somewhere else than those before it.
-func (b *runBuilder) breaks(left, top, bottom float64) bool {
+func (b *runBuilder) breaks(left, right, top, bottom float64) bool {
 	size := b.run.size
 	if left > b.run.right+0.8*size || left < b.run.right-2*size {
+		return true
+	}
+	if b.space && b.drawn.between(b.run, run{left: left, right: right, top: top, bottom: bottom}) {
 		return true
 	}
 	middle := (top + bottom) / 2

@@ -51,6 +51,7 @@ type server struct {
 	doc     references.FPDF_DOCUMENT
 	images  int
 	runners furniture
+	objects int // that were looked at for lines
 }
 
 func (s *server) say(r reply) {
@@ -194,7 +195,8 @@ func (s *server) page(i int) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	runs, letters, err := s.runs(at, size.Height)
+	drawn := s.rules(at, size.Height)
+	runs, letters, err := s.runs(at, size.Height, drawn)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +211,7 @@ func (s *server) page(i int) (*page, error) {
 			return p, err
 		}
 	}
-	p.Blocks = layout(runs, size.Width, size.Height, &s.runners)
+	p.Blocks = layout(runs, drawn, size.Width, size.Height, &s.runners)
 	return p, nil
 }
 
