@@ -14,10 +14,11 @@ import (
 // TestHandlesAreOfTheirOwner: another caller has no task of a handle, not even one that has
 // seen it, and neither has another relay.
 func TestHandlesAreOfTheirOwner(t *testing.T) {
+	const own = "known-to-its-server-alone" // too long to be found in a handle by chance
 	f := &fake{spoken: era.Modern, answer: func(_ context.Context, s *relay.Sending, _ relay.Handler) (tool.Bytes, error) {
-		result := `{"resultType":"complete","taskId":"t1","status":"working","ttlMs":1000}`
+		result := `{"resultType":"complete","taskId":"` + own + `","status":"working","ttlMs":600000}`
 		if s.Method == "tools/call" {
-			result = `{"resultType":"task","taskId":"t1","status":"working","ttlMs":1000}`
+			result = `{"resultType":"task","taskId":"` + own + `","status":"working","ttlMs":600000}`
 		}
 		return tool.OneOf([]byte(result)), nil
 	}}
@@ -35,7 +36,7 @@ func TestHandlesAreOfTheirOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said struct{ Task struct{ TaskID string } }
-	if err := json.Unmarshal(begun.Join(), &said); err != nil || !relay.IsHandle(said.Task.TaskID) || strings.Contains(said.Task.TaskID, "t1") {
+	if err := json.Unmarshal(begun.Join(), &said); err != nil || !relay.IsHandle(said.Task.TaskID) || strings.Contains(said.Task.TaskID, own) {
 		t.Fatalf("%s, %v", begun.Join(), err)
 	}
 	get := relay.Request{Method: "tasks/get", Params: []byte(`{"taskId":"` + said.Task.TaskID + `"}`)}
