@@ -51,7 +51,7 @@ servers:
 	}{
 		{"broken", "nothing that is JSON", 3 * time.Second, tool.Timeout},
 		{"busy", "503", 3 * time.Second, tool.Timeout},
-		{"html", "nothing that is JSON", 0, tool.Failed},
+		{"html", "nothing that is JSON", 5 * time.Second, tool.Failed},
 		{"often", "429", 0, tool.Failed},
 	} {
 		t.Run(tt.q, func(t *testing.T) {
