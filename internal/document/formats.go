@@ -115,9 +115,6 @@ func (c *Converter) detect(src Source) (*format, string) {
 	if isText(kind) && isMessage(src, head, declared) {
 		return c.named("eml"), "message/rfc822"
 	}
-	if mime := flatODF(src, head); isText(kind) && mime != "" {
-		return c.named("odf"), mime
-	}
 	if isText(kind) {
 		return c.textFormat(src, head, kind, declared)
 	}
@@ -177,7 +174,9 @@ func isText(kind string) bool {
 // declared type and its name.
 func (c *Converter) textFormat(src Source, head []byte, kind, declared string) (*format, string) {
 	trimmed := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
-	switch ext := src.Ext(); {
+	switch ext, flat := src.Ext(), flatODF(src, head); {
+	case flat != "":
+		return c.named("odf"), flat
 	case kind == "text/html" && (ext == ".md" || ext == ".markdown" || text.Language(src.Name) != ""):
 	case kind == "text/html", kind == "application/rss+xml", kind == "application/atom+xml":
 		return c.byType(kind), kind
