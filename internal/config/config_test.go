@@ -551,8 +551,8 @@ servers:
 func TestNoFile(t *testing.T) {
 	for path, want := range map[string]string{
 		"":                         "no configuration is named",
-		"testdata/no-such.yaml":    "testdata/no-such.yaml: no such file or folder",
-		"testdata/no-such-folder/": "testdata/no-such-folder/: no such file or folder",
+		"testdata/no-such.yaml":    "testdata/no-such.yaml: no such file or folder (name a tenon.yaml, the mcpServers JSON of a desktop client, or a folder with a tenon.yaml or files of one tool each)",
+		"testdata/no-such-folder/": "testdata/no-such-folder/: no such file or folder (name a tenon.yaml, the mcpServers JSON of a desktop client, or a folder with a tenon.yaml or files of one tool each)",
 	} {
 		_, err := load(t, path)
 		if err == nil || err.Error() != want {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -206,8 +208,33 @@ func (e *entry) checkKind(bundled []string) {
 	case e.server.Kind() == "" && len(e.mistakes) == 0:
 		e.fail(given[0], given[0]+" is empty", "")
 	}
+	e.checkCommand()
 	if b := e.server.Bundled; b != "" && bundled != nil && !slices.Contains(bundled, b) {
 		e.fail("bundled", fmt.Sprintf("no bundled server %q", clip(b)), suggestBundled(b, bundled, e.aliases))
+	}
+}
+
+// checkCommand tells a program with its arguments behind it from one whose name has a
+// space: no program is there by the whole name, and the first word could be one.
+func (e *entry) checkCommand() {
+	whole := strings.TrimSpace(e.server.Command)
+	program, _, ok := strings.Cut(whole, " ")
+	if !ok {
+		return
+	}
+	isFile := func(path string) bool {
+		info, err := os.Stat(under(e.dir, path))
+		return err == nil && info.Mode().IsRegular()
+	}
+	if _, err := exec.LookPath(whole); err == nil || isFile(whole) || strings.ContainsAny(program, `/\`) && !isFile(program) {
+		return
+	}
+	for _, p := range e.root.Pairs {
+		if key := p.Key.Text; (key == "command" || key == "tool_command") && p.Value.Kind != source.Null {
+			p.Value.Hide() // of arguments nobody knows which are secret
+			e.mistakes = append(e.mistakes, p.Key.Mistake(key+" is the program alone, and holds arguments too",
+				fmt.Sprintf("%s: %s, and each argument by itself in args: [...]", key, clip(program))))
+		}
 	}
 }
 

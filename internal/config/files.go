@@ -91,6 +91,47 @@ func reason(err error) error {
 	return err
 }
 
+// nearestFile is the hint for a configuration that is not there: the file beside it whose
+// name is most like its own, else what is looked for.
+func nearestFile(path string, err error) string {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	dir, name := filepath.Split(filepath.Clean(path))
+	names, ok := configsIn(filepath.Clean(dir + "."))
+	if !ok {
+		return fmt.Sprintf("there is no folder %s either", filepath.Clean(dir))
+	}
+	best, ok := nearest(name, names)
+	if !ok && len(names) == 1 {
+		best, ok = names[0], true
+	}
+	if ok {
+		return fmt.Sprintf("did you mean %q?", dir+best)
+	}
+	return "name a tenon.yaml, the mcpServers JSON of a desktop client, or a folder with a tenon.yaml or files of one tool each"
+}
+
+// configsIn returns the names in a folder that a configuration may have. It reports whether
+// there is such a folder.
+func configsIn(dir string) (names []string, ok bool) {
+	const most = 1000 // for a hint that is enough
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	all, _ := f.Readdirnames(most) // what cannot be read is not offered
+	for _, name := range all {
+		switch filepath.Ext(name) {
+		case ".yaml", ".yml", ".json":
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, true
+}
+
 func (f *files) parse(file *source.File, path string) (*source.Node, *source.Mistake) {
 	data, err := f.read(path)
 	if err != nil {

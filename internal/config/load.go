@@ -113,7 +113,7 @@ func (l *loader) main(path string) {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		l.fail(whole(file), reason(err).Error(), "")
+		l.fail(whole(file), reason(err).Error(), nearestFile(path, err))
 		return
 	}
 	if info.IsDir() {

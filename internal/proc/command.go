@@ -165,6 +165,9 @@ func (c *Command) absolute() (string, error) {
 
 // notFound is the error for a bare name that the child's PATH does not have.
 func (c *Command) notFound(path string) error {
+	if strings.ContainsAny(c.Path, " \t") {
+		return problem{fs.ErrNotExist, "there is no program of this name: a command is the program alone, so put its arguments into args"}
+	}
 	if path == "" {
 		return problem{fs.ErrNotExist, "not found, as the PATH of the child is empty: set PATH, or give the full path"}
 	}
