@@ -103,7 +103,7 @@ func rootCommand(a *app) *cobra.Command {
 			return a.checkCommon(cmd)
 		},
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, "%v", err) })
+	root.SetFlagErrorFunc(wrongFlag)
 	f := root.PersistentFlags()
 	f.StringVar(&a.common.config, "config", "", "configuration: tenon.yaml, a client's mcpServers JSON, or a folder of tools ($TENON_CONFIG)")
 	f.StringVar(&a.common.gateway, "gateway", "", "URL of a running gateway to use instead of opening the pool here ($TENON_GATEWAY)")

@@ -131,15 +131,9 @@ func (c *connecting) entry() (clients.Entry, error) {
 		}
 		return clients.Entry{URL: u.String()}, nil
 	}
-	if c.Executable == "" {
-		return clients.Entry{}, &problem{kind: tool.Unavailable, text: "the path of this program is unknown"}
-	}
-	program, err := filepath.Abs(c.Executable)
+	program, err := c.lastingProgram()
 	if err != nil {
 		return clients.Entry{}, err
-	}
-	if strings.Contains(program, string(filepath.Separator)+"go-build") {
-		return clients.Entry{}, &problem{kind: tool.Invalid, text: "this program is gone when go run ends", hint: "build it first: go build ./cmd/tenon"}
 	}
 	e := clients.Entry{Command: program, Args: []string{"serve", "--stdio"}}
 	if path := c.configPath(); path != "" {
@@ -149,6 +143,19 @@ func (c *connecting) entry() (clients.Entry, error) {
 		e.Args = append(e.Args, "--config", path)
 	}
 	return e, nil
+}
+
+// lastingProgram returns the path of this program, for settings that others will start it
+// by.
+func (a *app) lastingProgram() (string, error) {
+	if a.Executable == "" {
+		return "", &problem{kind: tool.Unavailable, text: "the path of this program is unknown"}
+	}
+	program, err := filepath.Abs(a.Executable)
+	if err == nil && strings.Contains(program, string(filepath.Separator)+"go-build") {
+		return "", &problem{kind: tool.Invalid, text: "this program is gone when go run ends", hint: "build it first: go build ./cmd/tenon"}
+	}
+	return program, err
 }
 
 func (c *connecting) connect() error {

@@ -58,11 +58,26 @@ func usage(cmd *cobra.Command, format string, args ...any) error {
 	return &problem{kind: tool.Invalid, text: fmt.Sprintf(format, args...), hint: "see " + cmd.CommandPath() + " --help"}
 }
 
+// wrongFlag returns the error of a flag that is none, or has a value that it does not take.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	p := &problem{kind: tool.Invalid, text: err.Error(), hint: "see " + cmd.CommandPath() + " --help"}
+	// The flag package says in its own words what it wants.
+	if flag, _, ok := strings.Cut(p.text, " flag: time: "); ok && strings.HasPrefix(flag, "invalid argument ") {
+		p.text, p.hint = flag+": no duration", "durations are written 500ms, 30s, 5m; "+p.hint
+	}
+	return p
+}
+
+// fewNames is how many names are told to who has named none of them.
+const fewNames = 12
+
 // unknown returns the error of a name that is none of names.
 func unknown(cmd *cobra.Command, what, name string, names []string) error {
 	hint := "see " + cmd.CommandPath() + " --help"
 	if n := nearest(name, names); n != "" {
 		hint = fmt.Sprintf("did you mean %q? %s", n, hint)
+	} else if len(names) > 0 && len(names) <= fewNames {
+		hint = "there are: " + strings.Join(names, ", ") + "; " + hint
 	}
 	return &problem{kind: tool.Invalid, text: fmt.Sprintf("there is no %s %q", what, name), hint: hint}
 }

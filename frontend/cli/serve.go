@@ -193,7 +193,9 @@ func (s serving) announce(url string) {
 	s.note("  MCP     %s/mcp", url)
 	s.note("  REST    %s%s (%s%s/openapi.json)", url, rest.Prefix, url, rest.Prefix)
 	s.note("  client  %s", entry(map[string]string{"type": "http", "url": url + "/mcp"}))
-	s.note("  or      %s", entry(map[string]any{"command": "tenon", "args": s.stdioArgs()}))
+	if program, err := s.lastingProgram(); err == nil { // clients that are started from a desktop have a short PATH
+		s.note("  or      %s", entry(map[string]any{"command": program, "args": s.stdioArgs()}))
+	}
 	if !s.listen.Loopback() {
 		s.note("  remote  listening on %s; elsewhere the URL has the name of this machine", s.listen.Addr())
 	} else if s.gw.Access().Configured() && s.gw.Access().Lax() {

@@ -1,14 +1,21 @@
 package cli_test
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/frontend/cli"
 )
 
 // TestNamesOfTheOtherForm: a name in the form of another front end reaches the tool, with
@@ -76,6 +83,50 @@ func TestWhatIsMissing(t *testing.T) {
 		c := command{args: args}
 		if code := c.run(t.Context(), t); code != 2 || !strings.Contains(c.log.String(), want) {
 			t.Errorf("%q gives %d: %s, want %s", args, code, c.log.String(), want)
+		}
+	}
+}
+
+// TestWrongWords: who gives a word that is none is told those that there are, and how a
+// duration is written.
+func TestWrongWords(t *testing.T) {
+	for want, args := range map[string][]string{
+		"there are: table, prompt, mcp, openai, anthropic, gemini": {"tools", "--format", "pretty"},
+		`did you mean "openai"?`:                                   {"tools", "--format", "opnai"},
+		`invalid argument "5" for "--timeout": no duration` + "\nhint: durations are written 500ms, 30s, 5m": {"tools", "--timeout", "5"},
+	} {
+		c := command{args: args}
+		if code := c.run(t.Context(), t); code != 2 || !strings.Contains(c.log.String(), want) {
+			t.Errorf("%q gives %d: %s, want %s", args, code, c.log.String(), want)
+		}
+	}
+}
+
+// TestAnnouncedProgram: the settings that serve shows for a client that starts its servers
+// name this program where it is, for a client need not have it on its PATH; and none where
+// it will be gone.
+func TestAnnouncedProgram(t *testing.T) {
+	config := configFile(t, "version: 1\n")
+	env := append(os.Environ(), "HOME="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir())
+	for program, want := range map[string]bool{filepath.FromSlash("/opt/some place/tenon"): true, filepath.FromSlash("/tmp/go-build1/b001/exe/tenon"): false} {
+		ctx, cancel := context.WithCancel(t.Context())
+		r, w := io.Pipe()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			cli.Main(ctx, cli.Options{Args: []string{"serve", "--listen", "127.0.0.1:0", "--config", config}, Env: env, Executable: program, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: w})
+			_ = w.Close()
+		})
+		said := ""
+		for lines := bufio.NewScanner(r); lines.Scan(); {
+			said += lines.Text() + "\n"
+			if strings.Contains(lines.Text(), `"type":"http"`) {
+				cancel() // one line may follow
+			}
+		}
+		cancel()
+		wg.Wait()
+		if got := strings.Contains(said, `"command":`+strconv.Quote(program)); got != want || strings.Contains(said, `"command":`) != want {
+			t.Errorf("%s: %s", program, said)
 		}
 	}
 }
