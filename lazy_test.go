@@ -236,9 +236,11 @@ tools:
 // TestLazyForms: who looks, what is asked for and what is pinned decide what is listed.
 func TestLazyForms(t *testing.T) {
 	t.Parallel()
+	group := t
 	const meta = "mcp_search_tools mcp_execute_tool tenon_read_result"
 	servers := "servers:\n" + entry(t, "s", upstreamtest.Script{}, "") + entry(t, "big", upstreamtest.Script{Tools: 1500}, "")
 	many := "tools: {\"s/echo\": {read_only: true}}\n"
+	pools := map[string]*tenon.Gateway{} // by what is configured: they list many tools
 	for name, c := range map[string]struct {
 		lazy string
 		who  tenon.Viewer
@@ -258,7 +260,11 @@ func TestLazyForms(t *testing.T) {
 		"short for them, and asked": {"lazy: auto\n", tenon.Viewer{Mode: tool.ModeReadOnly, Lazy: tenon.LazyOn}, meta},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := open(t, tenon.Options{Config: write(t, "version: 1\n"+c.lazy+servers+many)})
+			g := pools[c.lazy]
+			if g == nil {
+				g = open(group, tenon.Options{Config: write(group, "version: 1\n"+c.lazy+servers+many)})
+				pools[c.lazy] = g
+			}
 			o, err := g.Offer(t.Context(), c.who)
 			if err != nil {
 				t.Fatal(err)
