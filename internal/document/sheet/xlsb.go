@@ -166,7 +166,7 @@ func (w *workbook) openBinary(main string, targets, kinds map[string]string) err
 	}
 	return w.records(kinds["sharedStrings"], func(id int, body []byte) error {
 		if id == binSharedItem {
-			return w.share(richText(body))
+			return w.share([]byte(richText(body)))
 		}
 		return nil
 	})

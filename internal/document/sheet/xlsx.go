@@ -173,7 +173,7 @@ func (w *workbook) styles(name string) error {
 }
 
 // share keeps a text that cells share, packed with others into a few large ones.
-func (w *workbook) share(text string) error {
+func (w *workbook) share(text []byte) error {
 	if w.texts += len(text) + 16; w.texts > maxStrings {
 		return draft.TooLarge("the texts of the workbook have more than %d MiB", maxStrings>>20)
 	}
@@ -182,7 +182,7 @@ func (w *workbook) share(text string) error {
 		w.block.Grow(max(1<<20, len(text)))
 	}
 	from := w.block.Len()
-	w.block.WriteString(text)
+	w.block.Write(text)
 	w.shared = append(w.shared, w.block.String()[from:])
 	return nil
 }
@@ -206,7 +206,7 @@ func (w *workbook) strings(name string) error {
 				text = append(text, s.Text...)
 			}
 		case s.Ends("si"):
-			large = w.share(string(text))
+			large = w.share(text)
 		}
 	})
 	if large != nil {
