@@ -226,7 +226,7 @@ func (o *eventsOutput) text(in eventsInput) string {
 	}
 	head := fmt.Sprintf("## Events%s\n\n%s between %s and %s, oldest first.%s\n", of, plural(o.Total, "event"), o.Since, o.Until, execs)
 	if o.Total > len(o.Events) {
-		head += fmt.Sprintf("These are the newest %d.\n", len(o.Events))
+		head += fmt.Sprintf("These are the newest %d. For others raise limit, narrow with name or type, or set until_minutes.\n", len(o.Events))
 	}
 	if o.Note != "" {
 		head += o.Note + "\n"

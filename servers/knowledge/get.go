@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/answer"
+	"github.com/tenon-mcp/tenon/internal/spelling"
 	"github.com/tenon-mcp/tenon/internal/typed"
 	"github.com/tenon-mcp/tenon/servers/knowledge/index"
 	"github.com/tenon-mcp/tenon/servers/knowledge/library"
@@ -111,19 +112,48 @@ func (s *server) none(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	want := strings.ToLower(path.Base(name))
-	var near []string
-	for _, e := range entries {
-		p := strings.ToLower(e.Path)
-		if strings.Contains(p, want) || strings.Contains(want, strings.TrimSuffix(path.Base(p), path.Ext(p))) {
-			near = append(near, e.Path)
-		}
-	}
-	slices.SortStableFunc(near, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
-	if near = near[:min(len(near), 5)]; len(near) > 0 {
+	if near := alike(name, entries); len(near) > 0 {
 		return fmt.Errorf("the knowledge base has no document %q. Did you mean %s?", answer.Cut(name, 100), strings.Join(near, ", "))
 	}
 	return fmt.Errorf("the knowledge base has no document %q: kb_list_documents lists those that there are", answer.Cut(name, 100))
+}
+
+// alike returns at most five paths that somebody who asks for this one may have meant:
+// those of the same name in another folder, else those that hold the name, else those
+// that are spelled like it.
+func alike(name string, entries []index.Entry) []string {
+	const same, holds, far = 0, 1, 1000
+	want := strings.ToLower(path.Base(name))
+	distance := map[string]int{}
+	best := far
+	var near []string
+	for _, e := range entries {
+		p := strings.ToLower(e.Path)
+		base := path.Base(p)
+		d := far
+		switch {
+		case base == want:
+			d = same
+		case strings.Contains(p, want):
+			d = holds
+		case best > holds: // else it is not worth the time
+			if d = holds + spelling.Distance(base, want); d > holds+max(2, len(want)/4) {
+				d = far
+			}
+		}
+		if d < far {
+			distance[e.Path] = d
+			near = append(near, e.Path)
+		}
+		best = min(best, d)
+	}
+	if best <= holds {
+		near = slices.DeleteFunc(near, func(p string) bool { return distance[p] != best })
+	}
+	slices.SortStableFunc(near, func(a, b string) int {
+		return cmp.Or(cmp.Compare(distance[a], distance[b]), cmp.Compare(len(a), len(b)))
+	})
+	return near[:min(len(near), 5)]
 }
 
 func (o getOutput) markdown() string {

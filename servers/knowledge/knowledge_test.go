@@ -245,6 +245,8 @@ func TestListAndGet(t *testing.T) {
 	for arguments, want := range map[string]string{
 		`{"path":"broken.docx"}`:                             "cannot be read",
 		`{"path":"docs/long"}`:                               "Did you mean long.md?",
+		`{"path":"elsewhere/long.md"}`:                       "Did you mean long.md?",
+		`{"path":"docs/lnog.md"}`:                            "Did you mean long.md?",
 		`{"path":"../../etc/passwd"}`:                        "no document",
 		`{"path":"/etc/passwd"}`:                             "no document",
 		`{"path":""}`:                                        "path must name",
