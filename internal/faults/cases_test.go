@@ -87,7 +87,7 @@ var faults = []faultCase{
 	{name: "slow", args: kind("slow"), want: fine},
 	{name: "hang", args: kind("hang"), want: timeout},
 	{
-		name: "hang at start", want: want{kind: tool.Unavailable, text: "not ready within 2s"}, extra: 14 * time.Second, more: ", start_timeout: 2s", on: onlyStdio,
+		name: "hang at start", want: want{kind: tool.Unavailable, text: "not ready within 4s"}, extra: 14 * time.Second, more: ", start_timeout: 4s", on: onlyStdio,
 		before: startFault("hang"), after: heal,
 	},
 	{

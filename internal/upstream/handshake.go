@@ -152,7 +152,7 @@ func (d *dialer) discovered(ctx context.Context, c wire.Client, result tool.Byte
 		return peer{}, era.Unknown, err // it wants a login first, in whatever era
 	}
 	if ctx.Err() != nil {
-		return peer{}, era.Legacy, err
+		return peer{}, era.Legacy, context.Cause(ctx)
 	}
 	select {
 	case <-c.Done():
