@@ -71,7 +71,7 @@ func output(t *testing.T, cmd *exec.Cmd) string {
 
 // bounded returns a context for one run of a client.
 func bounded(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

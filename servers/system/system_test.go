@@ -244,6 +244,17 @@ func TestListeningPorts(t *testing.T) {
 }
 
 func TestCanceledWhileMeasuring(t *testing.T) {
+	var d time.Duration
+	for range 5 { // a busy machine may be late once
+		if d = canceledWhileMeasuring(t); d <= 900*time.Millisecond {
+			return
+		}
+	}
+	t.Errorf("the tool went on for %v after it was canceled", d)
+}
+
+func canceledWhileMeasuring(t *testing.T) time.Duration {
+	t.Helper()
 	srv, err := system.New(system.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -261,9 +272,7 @@ func TestCanceledWhileMeasuring(t *testing.T) {
 	if err := stop(); err != nil { // ends only when the tool did
 		t.Error(err)
 	}
-	if d := time.Since(start); d > 900*time.Millisecond {
-		t.Errorf("the tool went on for %v after it was canceled", d)
-	}
+	return time.Since(start)
 }
 
 // tree makes files of the given sizes and returns the directory that holds them,
