@@ -109,8 +109,14 @@ func (s *search) piece(p []byte, line, at int) {
 	case len(p) <= longLine:
 		s.match(string(p), line, at)
 	default:
+		given := 0 // up to where the last excerpt goes
 		for _, m := range s.re.FindAllIndex(p, maxMatches) {
+			if m[1] <= given && !s.full && s.matches < maxMatches {
+				s.matches++ // it is in there already
+				continue
+			}
 			s.match(shown(p, m[0], m[1]), line, at+starts(p[:m[0]]))
+			_, given = around(p, m[0], m[1])
 		}
 	}
 }
@@ -180,13 +186,7 @@ func shown(p []byte, i, j int) string {
 	if len(p) <= longLine {
 		return strings.ToValidUTF8(string(p), "\uFFFD")
 	}
-	from, to := max(0, i-aroundMatch), min(len(p), max(j, i)+aroundMatch, i+longLine)
-	for from > 0 && !utf8.RuneStart(p[from]) {
-		from--
-	}
-	for to < len(p) && !utf8.RuneStart(p[to]) {
-		to++
-	}
+	from, to := around(p, i, j)
 	text := strings.ToValidUTF8(string(p[from:to]), "\uFFFD")
 	if from > 0 {
 		text = "…" + text
@@ -195,4 +195,16 @@ func shown(p []byte, i, j int) string {
 		text += "…"
 	}
 	return text
+}
+
+// around returns what is given of a long line around the bytes from i to j.
+func around(p []byte, i, j int) (from, to int) {
+	from, to = max(0, i-aroundMatch), min(len(p), max(j, i)+aroundMatch, i+longLine)
+	for from > 0 && !utf8.RuneStart(p[from]) {
+		from--
+	}
+	for to < len(p) && !utf8.RuneStart(p[to]) {
+		to++
+	}
+	return from, to
 }

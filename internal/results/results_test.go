@@ -323,6 +323,11 @@ func TestGrep(t *testing.T) {
 			t.Errorf("%q: %q, %d matches, next %v", c.o.Grep, r.Text, *r.Matches, r.Next)
 		}
 	}
+	// Matches that stand close together in a long line are given once, and all count.
+	near := put(t, s, strings.Repeat("x", 2000)+strings.Repeat("7 ", 100)+strings.Repeat("x", 2000)+"7")
+	if r := read(t, s, results.ReadOptions{ID: near.Handle.ID, Grep: "7"}); *r.Matches != 101 || strings.Count(r.Text, "@") != 2 || strings.Count(r.Text, "7") != 101 || r.Next != nil {
+		t.Errorf("%d matches: %s", *r.Matches, r.Text)
+	}
 	many := put(t, s, strings.Repeat("line\n", 5000))
 	r := read(t, s, results.ReadOptions{ID: many.Handle.ID, Grep: "line", Limit: 100})
 	if r.Next == nil || utf8.RuneCountInString(r.Text) > 100 || *r.Matches == 0 {
