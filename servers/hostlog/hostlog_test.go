@@ -605,6 +605,30 @@ func TestNumbersBeyond(t *testing.T) {
 	}
 }
 
+// TestWhatThereIs says of questions that find nothing what the logs have instead.
+func TestWhatThereIs(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "syslog", "Mar  1 11:40:00 web1 sshd[7]: a\nMar  1 11:50:00 web1 cron[8]: b\n", now.Add(-10*time.Minute))
+	cs := connect(t, dir)
+	for _, tool := range []string{"query_host_log", "log_statistics", "log_patterns"} {
+		for unit, want := range map[string]string{
+			"shd": "in 2 entries of 1 files. None of them was written by shd. Units and programs there: sshd, and 1 more.",
+			"zzz": "Units and programs there: cron, sshd.", "sshd": "Try without one of the filters",
+		} {
+			if text, _ := call[hits](t, cs, tool, map[string]any{"unit": unit, "text": "no such"}); !strings.Contains(text, want) {
+				t.Errorf("%s of %s: %s", tool, unit, text)
+			}
+		}
+		for start, want := range map[string]string{
+			"2027-01-01": "What there is ends at 2026-03-01T11:50:00.000Z, before the time asked for", "2025-01-01": "What there is begins at 2026-03-01T11:40:00.000Z, after the time asked for",
+		} {
+			if text, _ := call[hits](t, cs, tool, map[string]any{"start": start, "end": start + " 10:00"}); !strings.Contains(text, want) {
+				t.Errorf("%s from %s: %s", tool, start, text)
+			}
+		}
+	}
+}
+
 // TestDisorder finds entries of writers that overtake each other, and those before a
 // clock that was set back for a while.
 func TestDisorder(t *testing.T) {

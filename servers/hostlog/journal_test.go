@@ -106,6 +106,20 @@ func TestJournal(t *testing.T) {
 	if found.Total != 48 || found.Found > 5 {
 		t.Errorf("%+v", found)
 	}
+	for _, tt := range []struct { // what is not there is told from what is not found
+		unit, text, start, end, want string
+	}{
+		{unit: "shpo", want: "None of them was written by shpo. Units and programs there: shop.service, and 2 more."},
+		{unit: "zzz", want: "Units and programs there: init.scope, shop.service, user@1000.service."},
+		{unit: "shop", text: "zzz", want: "Try without one of the filters"},
+		{start: "2030-01-01", end: "2030-01-02", want: "What there is ends at 2026-03-01T"},
+		{start: "2020-01-01", end: "2020-01-02", want: "What there is begins at 2026-0"},
+	} {
+		scope := map[string]any{"unit": tt.unit, "text": tt.text, "start": tt.start, "end": tt.end}
+		if text, _ := call[hits](t, cs, "query_host_log", scope); !strings.Contains(text, tt.want) {
+			t.Errorf("%v: %s", scope, text)
+		}
+	}
 	text, sources := call[struct{ Sources []sourceValue }](t, cs, "list_log_sources", nil)
 	i := slices.IndexFunc(sources.Sources, func(s sourceValue) bool { return s.Kind == "journal" })
 	if i < 0 {

@@ -46,7 +46,10 @@ type walk struct {
 	notes   []string
 	lead    []string // what could not be read for want of a right, or is not there
 	denied  []closed
-	dropped int  // notes that found no place
+	dropped int             // notes that found no place
+	writers map[string]bool // who wrote, where a unit is asked for; not all where they are many
+	oldest  time.Time       // of what there is in the files, as far as they tell without being read
+	newest  time.Time
 	skipped bool // there was something in the time asked for that the floor is above
 }
 
@@ -117,6 +120,7 @@ func (w *walk) readAll(ctx context.Context, list []file, more bool) {
 		}
 		if f.mtime.Before(w.from()) {
 			w.skipped = w.skipped || !f.mtime.Before(w.q.start)
+			w.spans(time.Time{}, f.mtime)
 			continue // nothing in it is newer than its last change
 		}
 		switch err := w.file(ctx, f); {
@@ -174,7 +178,7 @@ func (w *walk) file(ctx context.Context, f file) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	_, dated, isText := p.Sample(head[:n])
+	first, dated, isText := p.Sample(head[:n])
 	if !isText {
 		if w.q.source != "" && w.q.source != sourceAll {
 			return errors.New("this is no text")
@@ -182,6 +186,7 @@ func (w *walk) file(ctx context.Context, f file) error {
 		return nil
 	}
 	w.files++
+	w.spans(first, info.ModTime())
 	size := info.Size()
 	if dated && w.q.end.Before(w.s.now()) {
 		size = p.Seek(at, size, w.q.end)
@@ -194,6 +199,28 @@ func (w *walk) file(ctx context.Context, f file) error {
 		return err
 	}
 	return pass.stopped()
+}
+
+const maxWriters = 200
+
+// wrote remembers a unit or program, for those who ask for one that is not there.
+func (w *walk) wrote(who string) {
+	if w.writers == nil {
+		w.writers = map[string]bool{}
+	}
+	if who != "" && len(w.writers) < maxWriters {
+		w.writers[who] = true
+	}
+}
+
+// spans remembers from when to when a file has entries; a zero time is not known.
+func (w *walk) spans(first, last time.Time) {
+	if !first.IsZero() && (w.oldest.IsZero() || first.Before(w.oldest)) {
+		w.oldest = first
+	}
+	if last.After(w.newest) {
+		w.newest = last
+	}
 }
 
 // packed reads a packed file from its beginning, for there is no other way.
@@ -294,6 +321,9 @@ func (p *passer) entry(at time.Time, build func() *entry) bool {
 	}
 	p.beyond = 0
 	e := build()
+	if w.q.unit != "" {
+		w.wrote(e.who())
+	}
 	if !w.all && !w.q.matches(e) {
 		return true
 	}
@@ -308,6 +338,7 @@ func (w *walk) journal(ctx context.Context, f file, r io.ReaderAt, size int64) e
 	}
 	w.files++
 	info := j.Info()
+	w.spans(info.First, info.Last)
 	if info.State != journal.Online && !info.Last.IsZero() && info.Last.Before(w.from()) || info.First.After(w.q.end) {
 		return nil
 	}
@@ -315,11 +346,16 @@ func (w *walk) journal(ctx context.Context, f file, r io.ReaderAt, size int64) e
 	if w.q.end.Before(w.s.now()) {
 		chain.Seek(w.q.end)
 	}
-	pass := w.passer(ctx, f, true)
+	pass, before := w.passer(ctx, f, true), w.entries
 	for {
 		e, ok := chain.Prev()
 		if !ok || !pass.entry(e.Time, func() *entry { return fromJournal(e, f.path) }) {
 			break
+		}
+	}
+	if w.q.unit != "" && w.entries == before { // its index has nobody of that name
+		for _, unit := range j.Values("_SYSTEMD_UNIT", maxWriters) {
+			w.wrote(unit)
 		}
 	}
 	if d := j.Damage(); d.Any() {
