@@ -169,7 +169,7 @@ func TestOrphans(t *testing.T) {
 func named(name string) (n int) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); <-tick.C {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); <-tick.C {
 		n = 0
 		all, _ := filepath.Glob("/proc/[0-9]*/stat")
 		for _, path := range all {
