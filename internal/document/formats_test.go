@@ -383,3 +383,12 @@ func TestLinksLead(t *testing.T) {
 		holds(t, convert(t, source(name, body), document.Request{}), "Menu Disk [Web](https://example.org/)")
 	}
 }
+
+// TestEscapesOfWorkbooks reads the characters that XLSX writes by their numbers.
+func TestEscapesOfWorkbooks(t *testing.T) {
+	doc := convert(t, source("a.xlsx", zipped(t, "xl/workbook.xml", `<w><sheet name="S" r:id="a"/></w>`,
+		"xl/_rels/workbook.xml.rels", `<r><Relationship Id="a" Type="t/worksheet" Target="a.xml"/><Relationship Id="c" Type="t/sharedStrings" Target="c.xml"/></r>`,
+		"xl/c.xml", "<sst><si><t>one_x000D_\ntwo</t></si><si><r><t>a_x005F_x000D_</t></r><r><t>_x00 _xyz_ b_x</t></r></si></sst>",
+		"xl/a.xml", `<s><row><c t="s"><v>0</v></c><c t="s"><v>1</v></c><c t="inlineStr"><is><t>in_x000a_line</t></is></c><c t="str"><v>f_x00E4_</v></c></row></s>`)), document.Request{})
+	holds(t, doc, "| one<br>two | a_x000D__x00 _xyz_ b_x | in<br>line | fä |")
+}

@@ -1,7 +1,9 @@
 package sheet
 
 import (
+	"bytes"
 	"math"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -41,6 +43,30 @@ func boolOrError(v byte, isError bool) string {
 		return "#NUM!"
 	}
 	return "#N/A"
+}
+
+// unescaped returns a text of an XLSX with the characters that no XML may hold, and
+// others that programs write as such: _x000D_ is the end of a line.
+func unescaped(text []byte) []byte {
+	const size = len("_x000D_")
+	at := bytes.Index(text, []byte("_x"))
+	if at < 0 {
+		return text
+	}
+	out := bytes.Clone(text[:at])
+	for text = text[at:]; len(text) > 0; {
+		if len(text) >= size && text[0] == '_' && text[1] == 'x' && text[size-1] == '_' {
+			if n, err := strconv.ParseUint(string(text[2:size-1]), 16, 16); err == nil {
+				if n != '\r' { // a line has one end
+					out = utf8.AppendRune(out, rune(n))
+				}
+				text = text[size:]
+				continue
+			}
+		}
+		out, text = append(out, text[0]), text[1:]
+	}
+	return out
 }
 
 // latin returns letters of one byte.

@@ -206,7 +206,7 @@ func (w *workbook) strings(name string) error {
 				text = append(text, s.Text...)
 			}
 		case s.Ends("si"):
-			large = w.share(text)
+			large = w.share(unescaped(text))
 		}
 	})
 	if large != nil {
@@ -411,6 +411,8 @@ func (c *cells) text() string {
 		}
 	case "d":
 		return strings.TrimSuffix(string(c.value), "T00:00:00")
+	case "str", "inlineStr":
+		return string(unescaped(c.value))
 	}
 	return string(c.value)
 }
@@ -456,7 +458,7 @@ func (w *workbook) comments(part string) error {
 		case s.Kind == xmlscan.Text && inText && text.Len() < maxText:
 			text.Write(s.Text)
 		case s.Ends("comment"):
-			w.comment(ref, text.String())
+			w.comment(ref, string(unescaped([]byte(text.String()))))
 		}
 	})
 }
