@@ -3,15 +3,12 @@ package hostlog
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sort"
 	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/tenon-mcp/tenon/internal/spelling"
 )
 
 // Bounds of query_host_log.
@@ -101,51 +98,20 @@ func (s *server) query(ctx context.Context, in queryInput) (string, queryOutput,
 
 // hint says what to try where nothing was found.
 func (s *server) hint(q query, w *walk) string {
-	if len(w.writers) > 0 && !w.known(q) {
-		return fmt.Sprintf(" None of them was written by %s. Units and programs there: %s.", plain(q.unit, 80), w.writersLike(q.unit))
+	if len(w.there.writers) > 0 && !w.there.known(q) {
+		return fmt.Sprintf(" None of them was written by %s. Units and programs there: %s.", plain(q.unit, 80), w.there.writersLike(q.unit))
 	}
 	switch {
-	case !w.newest.IsZero() && w.newest.Before(q.start):
-		return fmt.Sprintf(" What there is ends at %s, before the time asked for: set start and end to the time before that.", s.stamp(w.newest))
-	case !w.oldest.IsZero() && w.oldest.After(q.end):
-		return fmt.Sprintf(" What there is begins at %s, after the time asked for: set start and end to a later time.", s.stamp(w.oldest))
+	case !w.there.newest.IsZero() && w.there.newest.Before(q.start):
+		return fmt.Sprintf(" What there is ends at %s, before the time asked for: set start and end to the time before that.", s.stamp(w.there.newest))
+	case !w.there.oldest.IsZero() && w.there.oldest.After(q.end):
+		return fmt.Sprintf(" What there is begins at %s, after the time asked for: set start and end to a later time.", s.stamp(w.there.oldest))
 	case w.files == 0:
 		return " No file was written in that time that can be read: list_log_sources says what there is, and why the rest cannot be read."
 	case q.grep != nil || q.text != "" || q.unit != "" || q.host != "":
 		return " Try without one of the filters: log_statistics shows which units and levels there are."
 	}
 	return " Ask about a longer time with last_minutes, or another source."
-}
-
-// writersLike names those who wrote there: those whose names are like this one, else some.
-func (w *walk) writersLike(unit string) string {
-	const most = 10
-	short := map[string]string{} // the names without what every service ends in
-	for name := range w.writers {
-		short[strings.TrimSuffix(name, ".service")] = name
-	}
-	names := slices.Sorted(maps.Keys(short))
-	if near := spelling.Nearest(strings.TrimSuffix(unit, ".service"), names, most); len(near) > 0 {
-		names = near
-	}
-	shown := make([]string, 0, most)
-	for _, name := range names[:min(len(names), most)] {
-		shown = append(shown, plain(short[name], 80))
-	}
-	if more := len(w.writers) - len(shown); more > 0 {
-		shown = append(shown, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(shown, ", ")
-}
-
-// known reports whether the unit that is asked for has written at all.
-func (w *walk) known(q query) bool {
-	for name := range w.writers {
-		if q.from(&entry{unit: name}) {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *server) value(h *hit) hitValue {

@@ -46,10 +46,8 @@ type walk struct {
 	notes   []string
 	lead    []string // what could not be read for want of a right, or is not there
 	denied  []closed
-	dropped int             // notes that found no place
-	writers map[string]bool // who wrote, where a unit is asked for; not all where they are many
-	oldest  time.Time       // of what there is in the files, as far as they tell without being read
-	newest  time.Time
+	dropped int // notes that found no place
+	there   contents
 	skipped bool // there was something in the time asked for that the floor is above
 }
 
@@ -120,7 +118,7 @@ func (w *walk) readAll(ctx context.Context, list []file, more bool) {
 		}
 		if f.mtime.Before(w.from()) {
 			w.skipped = w.skipped || !f.mtime.Before(w.q.start)
-			w.spans(time.Time{}, f.mtime)
+			w.there.spans(time.Time{}, f.mtime)
 			continue // nothing in it is newer than its last change
 		}
 		switch err := w.file(ctx, f); {
@@ -186,7 +184,7 @@ func (w *walk) file(ctx context.Context, f file) error {
 		return nil
 	}
 	w.files++
-	w.spans(first, info.ModTime())
+	w.there.spans(first, info.ModTime())
 	size := info.Size()
 	if dated && w.q.end.Before(w.s.now()) {
 		size = p.Seek(at, size, w.q.end)
@@ -199,28 +197,6 @@ func (w *walk) file(ctx context.Context, f file) error {
 		return err
 	}
 	return pass.stopped()
-}
-
-const maxWriters = 200
-
-// wrote remembers a unit or program, for those who ask for one that is not there.
-func (w *walk) wrote(who string) {
-	if w.writers == nil {
-		w.writers = map[string]bool{}
-	}
-	if who != "" && len(w.writers) < maxWriters {
-		w.writers[who] = true
-	}
-}
-
-// spans remembers from when to when a file has entries; a zero time is not known.
-func (w *walk) spans(first, last time.Time) {
-	if !first.IsZero() && (w.oldest.IsZero() || first.Before(w.oldest)) {
-		w.oldest = first
-	}
-	if last.After(w.newest) {
-		w.newest = last
-	}
 }
 
 // packed reads a packed file from its beginning, for there is no other way.
@@ -322,7 +298,7 @@ func (p *passer) entry(at time.Time, build func() *entry) bool {
 	p.beyond = 0
 	e := build()
 	if w.q.unit != "" {
-		w.wrote(e.who())
+		w.there.wrote(e.who())
 	}
 	if !w.all && !w.q.matches(e) {
 		return true
@@ -338,7 +314,7 @@ func (w *walk) journal(ctx context.Context, f file, r io.ReaderAt, size int64) e
 	}
 	w.files++
 	info := j.Info()
-	w.spans(info.First, info.Last)
+	w.there.spans(info.First, info.Last)
 	if info.State != journal.Online && !info.Last.IsZero() && info.Last.Before(w.from()) || info.First.After(w.q.end) {
 		return nil
 	}
@@ -354,8 +330,8 @@ func (w *walk) journal(ctx context.Context, f file, r io.ReaderAt, size int64) e
 		}
 	}
 	if w.q.unit != "" && w.entries == before { // its index has nobody of that name
-		for _, unit := range j.Values("_SYSTEMD_UNIT", maxWriters) {
-			w.wrote(unit)
+		for _, unit := range j.Values("_SYSTEMD_UNIT", mostWriters) {
+			w.there.wrote(unit)
 		}
 	}
 	if d := j.Damage(); d.Any() {
