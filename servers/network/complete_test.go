@@ -131,15 +131,23 @@ func TestHTTPTiming(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := strings.TrimPrefix(web.URL, "https://")
-	text, isError, out := callFull(t, client(t, network.Options{Allow: []string{at}, CAFile: ca}, network.Hooks{}), "http_timing", args{"url": web.URL + "/"})
-	if isError {
-		t.Fatal(text)
-	}
-	mustMatch(t, text, `^## HTTP timing: 200 in `, `^Redirect 1: 302 `, `^Answer: 200 from `+web.URL+`/slow \(`+at+`, 1003 bytes\)$`, `^first byte +\d+\.\d ms +█+$`, `^tls +\d+\.\d ms +█+`)
-	hops := out["hops"].([]any)
-	last := hops[len(hops)-1].(map[string]any)
-	if len(hops) != 2 || last["first_byte_ms"].(float64) < 70 || last["download_ms"].(float64) < 30 || last["tls_ms"].(float64) <= 0 || last["total_ms"].(float64) < 110 {
-		t.Errorf("%v", hops)
+	for try := 1; ; try++ { // who sees the first byte late on a busy machine measures a short download
+		text, isError, out := callFull(t, client(t, network.Options{Allow: []string{at}, CAFile: ca}, network.Hooks{}), "http_timing", args{"url": web.URL + "/"})
+		if isError {
+			t.Fatal(text)
+		}
+		hops := out["hops"].([]any)
+		last := hops[len(hops)-1].(map[string]any)
+		if len(hops) != 2 || last["tls_ms"].(float64) <= 0 || last["total_ms"].(float64) < 110 {
+			t.Fatalf("%v", hops)
+		}
+		if last["first_byte_ms"].(float64) >= 70 && last["download_ms"].(float64) >= 30 {
+			mustMatch(t, text, `^## HTTP timing: 200 in `, `^Redirect 1: 302 `, `^Answer: 200 from `+web.URL+`/slow \(`+at+`, 1003 bytes\)$`, `^first byte +\d+\.\d ms +█+$`, `^tls +\d+\.\d ms +█+`)
+			break
+		}
+		if try == 10 {
+			t.Fatalf("%v", hops)
+		}
 	}
 	slow := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	if text, isError := call(t, client(t, network.Options{Allow: []string{slow}}, network.Hooks{}), "http_timing", args{"url": slow, "timeout_sec": 1}); !isError || !strings.Contains(text, "no answer within 1s") {
