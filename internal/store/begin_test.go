@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -428,6 +429,38 @@ func TestPruneRemembersFaults(t *testing.T) {
 					}
 				}
 			})
+		}
+	})
+}
+
+// The beginning of a call comes before its end in the record, also where a process that
+// had not needed the database yet left the first and wrote the second.
+func TestBeginningComesFirst(t *testing.T) {
+	onEach(t, func(t *testing.T, d dialect) {
+		url, dir := d.fresh(t)
+		s := open(t, store.Options{URL: url, Dir: dir})
+		for i := range 2 {
+			p, err := s.Reserve(t.Context(), time.Minute)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Begin(t.Context(), p, finished(i)); err != nil {
+				t.Fatal(err)
+			}
+			s.Add(p, finished(i))
+			if err := s.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got []string
+		if err := s.Export(t.Context(), time.Time{}, func(r store.Row) error {
+			got = append(got, r.Type+" "+r.ID)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"begun c_000000", "call c_000000", "begun c_000001", "call c_000001"}; !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
 		}
 	})
 }

@@ -24,6 +24,7 @@ type writer struct {
 	again  time.Time // not before
 	pruned time.Time
 	looked time.Time
+	behind bool // rows of this process were left, and come before those that it writes
 }
 
 // run writes until the store closes, and then what is left.
@@ -161,11 +162,18 @@ func (w *writer) write(ctx context.Context) error {
 			if err := w.leave(rows); err != nil {
 				return err
 			}
+			w.behind = true
 		}
 		w.done(told)
 		return nil
 	}
 	w.look()
+	if w.behind { // the end of a call comes after its beginning
+		if err := w.takeOver(ctx); err != nil {
+			return err
+		}
+		w.behind = false
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeWithin)
 	defer cancel()
 	stop := context.AfterFunc(w.ctx, cancel)
