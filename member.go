@@ -61,13 +61,22 @@ type role struct {
 // not be.
 func (m *member) await(ctx context.Context) error {
 	if m.err != nil {
-		return m.err
+		return brokenError{m.err}
 	}
 	if err := m.server.Await(ctx); err != nil {
 		return err
 	}
 	return m.capable.learned(ctx)
 }
+
+// A brokenError is why an entry of the configuration makes no server.
+type brokenError struct{ error }
+
+// Unwrap returns the mistake.
+func (e brokenError) Unwrap() error { return e.error }
+
+// Broken says that no time puts it right.
+func (brokenError) Broken() bool { return true }
 
 // status returns the state of the member.
 func (m *member) status() tool.ServerStatus {

@@ -126,6 +126,13 @@ func failedServer(r *Request, err error) *tool.Result {
 	if res.Kind != tool.Unavailable {
 		return res
 	}
+	if e, ok := errors.AsType[interface {
+		error
+		Broken() bool
+	}](err); ok && e.Broken() {
+		res.Message += " Use another tool: this server cannot be used before its operator has put that right."
+		return res
+	}
 	later := "later"
 	if e, ok := errors.AsType[interface {
 		error
