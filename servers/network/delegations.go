@@ -3,31 +3,14 @@ package network
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/miekg/dns"
 
 	"github.com/tenon-mcp/tenon/internal/egress"
 	"github.com/tenon-mcp/tenon/servers/network/dnstrace"
 )
-
-type lookupStep struct {
-	Zone      string  `json:"zone" jsonschema:"zone whose server was asked"`
-	Server    string  `json:"server" jsonschema:"name of that server"`
-	Address   string  `json:"address,omitempty" jsonschema:"its address, where it was asked"`
-	Says      string  `json:"says" jsonschema:"what it said, or why it did not"`
-	ElapsedMS float64 `json:"elapsed_ms" jsonschema:"how long it took"`
-	Failed    bool    `json:"failed,omitempty" jsonschema:"it was of no use, and another server of the zone was asked"`
-}
-
-type lookupTrace struct {
-	Steps []lookupStep `json:"steps" jsonschema:"the questions, from the root down"`
-	End   string       `json:"end" jsonschema:"what it comes to, a sentence"`
-}
 
 const internalServer = "refused: its address is an internal one"
 
@@ -55,9 +38,12 @@ func (s *server) trace(ctx context.Context, in lookupInput, h egress.Host, qtype
 	if ctx.Err() != nil && len(way.Steps) == 0 {
 		return ctx.Err()
 	}
-	out.Trace = &lookupTrace{Steps: []lookupStep{}, End: plain(way.End, 400)}
+	out.Trace = &dnstrace.Report{Steps: []dnstrace.Told{}, End: plain(way.End, 400)}
 	for _, step := range way.Steps {
-		shown := lookupStep{plain(step.Zone, 255), plain(step.Server.Name, 255), step.Server.Address, plain(step.Says, 200), millis(step.Elapsed), step.Failed}
+		shown := dnstrace.Told{
+			Zone: plain(step.Zone, 255), Server: plain(step.Server.Name, 255), Address: step.Server.Address,
+			Says: plain(step.Says, 200), ElapsedMS: millis(step.Elapsed), Failed: step.Failed,
+		}
 		if step.Says == internalServer {
 			shown.Address = ""
 		}
@@ -88,23 +74,4 @@ func whySilent(err error) string {
 		return "no answer in time"
 	}
 	return "cannot be asked: " + err.Error()
-}
-
-// text prints a trace within a bound.
-func (t *lookupTrace) text(limit int) string {
-	var b strings.Builder
-	used := 0
-	for i, s := range t.Steps {
-		at := ""
-		if s.Address != "" {
-			at = " (" + s.Address + ")"
-		}
-		l := fmt.Sprintf("%d. %s at %s%s: %s, %.1f ms\n", i+1, plain(s.Zone, 60), plain(s.Server, 60), at, plain(s.Says, 120), s.ElapsedMS)
-		if used += utf8.RuneCountInString(l); used > limit {
-			fmt.Fprintf(&b, "%d more steps are in the structured answer\n", len(t.Steps)-i)
-			break
-		}
-		b.WriteString(l)
-	}
-	return b.String()
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/egress"
 	"github.com/tenon-mcp/tenon/servers/network/dnssec"
+	"github.com/tenon-mcp/tenon/servers/network/dnstrace"
 )
 
 const lookupChars = 1500
@@ -31,13 +32,13 @@ type lookupInput struct {
 }
 
 type lookupOutput struct {
-	Name      string         `json:"name" jsonschema:"name that was looked up"`
-	Type      string         `json:"type" jsonschema:"type of the records"`
-	Records   []lookupRecord `json:"records" jsonschema:"the records, the first 200; CNAMEs on the way too"`
-	Server    string         `json:"server,omitempty" jsonschema:"name server that answered; empty where the system resolved"`
-	ElapsedMS float64        `json:"elapsed_ms" jsonschema:"how long it took"`
-	DNSSEC    *lookupDNSSEC  `json:"dnssec,omitempty" jsonschema:"what came of the check of signatures, where it was asked for"`
-	Trace     *lookupTrace   `json:"trace,omitempty" jsonschema:"the way down from the root, where it was asked for"`
+	Name      string           `json:"name" jsonschema:"name that was looked up"`
+	Type      string           `json:"type" jsonschema:"type of the records"`
+	Records   []lookupRecord   `json:"records" jsonschema:"the records, the first 200; CNAMEs on the way too"`
+	Server    string           `json:"server,omitempty" jsonschema:"name server that answered; empty where the system resolved"`
+	ElapsedMS float64          `json:"elapsed_ms" jsonschema:"how long it took"`
+	DNSSEC    *lookupDNSSEC    `json:"dnssec,omitempty" jsonschema:"what came of the check of signatures, where it was asked for"`
+	Trace     *dnstrace.Report `json:"trace,omitempty" jsonschema:"the way down from the root, where it was asked for"`
 }
 
 type lookupRecord struct {
@@ -281,7 +282,7 @@ func records(out lookupOutput) string {
 	}
 	if out.Trace != nil {
 		tail = "\n" + out.Trace.End + tail
-		head += out.Trace.text(lookupChars - 300 - utf8.RuneCountInString(head+tail))
+		head += out.Trace.Text(lookupChars - 300 - utf8.RuneCountInString(head+tail))
 		if len(out.Records) == 0 {
 			return head + tail
 		}

@@ -2,8 +2,6 @@ package network
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -16,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/egress"
+	"github.com/tenon-mcp/tenon/servers/network/weaktls"
 )
 
 const tlsChars = 4000
@@ -88,7 +87,7 @@ func (c *inspector) check(ctx context.Context, in tlsInput) (string, tlsOutput, 
 	elapsed := time.Since(start)
 	out := c.judge(h, state)
 	out.Versions = c.versions(ctx, h, t, in.Port, state.Version)
-	out.Weak = weak(state, out.Versions)
+	out.Weak = weaktls.Points(state, out.Versions, maxChain)
 	return tlsText(at, state, out, elapsed), out, nil
 }
 
@@ -200,7 +199,7 @@ func tlsText(at string, state tls.ConnectionState, out tlsOutput, elapsed time.D
 	fmt.Fprintf(&b, "- expires: %s, %s\n", out.NotAfter, daysLeft(out.DaysLeft))
 	fmt.Fprintf(&b, "- valid from: %s\n", leaf.NotBefore.UTC().Format(time.RFC3339))
 	fmt.Fprintf(&b, "- subject: %s\n- issuer: %s\n- names: %s\n", plain(leaf.Subject.String(), 200), out.Issuer, names(leaf))
-	fmt.Fprintf(&b, "- key: %s, signed with %s\n", key(leaf), leaf.SignatureAlgorithm)
+	fmt.Fprintf(&b, "- key: %s, signed with %s\n", weaktls.Key(leaf), leaf.SignatureAlgorithm)
 	fmt.Fprintf(&b, "- connection: %s, %s", out.Version, tls.CipherSuiteName(state.CipherSuite))
 	if state.NegotiatedProtocol != "" {
 		fmt.Fprintf(&b, ", %s", plain(state.NegotiatedProtocol, 20))
@@ -248,16 +247,6 @@ func names(c *x509.Certificate) string {
 		return strings.Join(all[:most], ", ") + fmt.Sprintf(" and %d more", n-most)
 	}
 	return strings.Join(all, ", ")
-}
-
-func key(c *x509.Certificate) string {
-	switch k := c.PublicKey.(type) {
-	case *rsa.PublicKey:
-		return fmt.Sprintf("RSA %d bits", k.N.BitLen())
-	case *ecdsa.PublicKey:
-		return "ECDSA " + k.Curve.Params().Name
-	}
-	return c.PublicKeyAlgorithm.String()
 }
 
 // verifyOptions returns how the certificate of a host is verified.

@@ -1,4 +1,11 @@
-package network
+// Package weaktls says what of a server's TLS should be better:
+//
+//	for _, point := range weaktls.Points(conn.ConnectionState(), []string{"TLS 1.0", "TLS 1.2"}, 6) {
+//		fmt.Println(point) // TLS 1.0 is accepted, which is out of date
+//	}
+//
+// It looks at the version, the cipher and the certificates, and asks nobody.
+package weaktls
 
 import (
 	"crypto/ecdsa"
@@ -17,8 +24,9 @@ const (
 	longLife = 398
 )
 
-// weak returns what of a server's TLS should be better, a sentence each.
-func weak(state tls.ConnectionState, versions []string) []string {
+// Points returns what should be better, a sentence each, of a connection, the versions
+// that the server accepts and at most so many certificates of its chain.
+func Points(state tls.ConnectionState, versions []string, maxChain int) []string {
 	var found []string
 	say := func(bad bool, format string, a ...any) {
 		if bad {
@@ -44,7 +52,7 @@ func weak(state tls.ConnectionState, versions []string) []string {
 		if i > 0 {
 			who = fmt.Sprintf("certificate %d of the chain", i+1)
 		}
-		say(weakKey(c), "the key of %s is short: %s", who, key(c))
+		say(weakKey(c), "the key of %s is short: %s", who, Key(c))
 		root := c.Subject.String() == c.Issuer.String()
 		say(weakSignature(c) && !root, "%s is signed with %s", who, c.SignatureAlgorithm)
 		if i > 0 {
@@ -67,4 +75,15 @@ func weakKey(c *x509.Certificate) bool {
 
 func weakSignature(c *x509.Certificate) bool {
 	return slices.Contains([]x509.SignatureAlgorithm{x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.ECDSAWithSHA1, x509.DSAWithSHA1}, c.SignatureAlgorithm)
+}
+
+// Key names the kind and length of a certificate's key.
+func Key(c *x509.Certificate) string {
+	switch k := c.PublicKey.(type) {
+	case *rsa.PublicKey:
+		return fmt.Sprintf("RSA %d bits", k.N.BitLen())
+	case *ecdsa.PublicKey:
+		return "ECDSA " + k.Curve.Params().Name
+	}
+	return c.PublicKeyAlgorithm.String()
 }
