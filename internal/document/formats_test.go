@@ -392,3 +392,9 @@ func TestEscapesOfWorkbooks(t *testing.T) {
 		"xl/a.xml", `<s><row><c t="s"><v>0</v></c><c t="s"><v>1</v></c><c t="inlineStr"><is><t>in_x000a_line</t></is></c><c t="str"><v>f_x00E4_</v></c></row></s>`)), document.Request{})
 	holds(t, doc, "| one<br>two | a_x000D__x00 _xyz_ b_x | in<br>line | fä |")
 }
+
+// TestCodeInText fences code that has the sign of fences in it.
+func TestCodeInText(t *testing.T) {
+	doc := convert(t, source("a.html", []byte("<p>x <code>a</code>, <code>c`d</code>, <code>``e</code>.</p>")), document.Request{})
+	holds(t, doc, "x `a`, ``c`d``, ``` ``e ```.")
+}

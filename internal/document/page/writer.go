@@ -323,9 +323,13 @@ func (w *writer) code(n *html.Node) {
 	if body == "" {
 		return
 	}
-	fence := draft.Fence(body)[2:]
-	if !strings.Contains(body, "`") {
-		fence = "`"
+	const longest = 40
+	fence := "`"
+	for strings.Contains(body, fence) && len(fence) < longest {
+		fence += "`"
+	}
+	if strings.HasPrefix(body, "`") || strings.HasSuffix(body, "`") {
+		body = " " + body + " "
 	}
 	w.word(fence + body + fence)
 }
