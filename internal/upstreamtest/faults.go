@@ -55,7 +55,7 @@ var faults = map[string]func(s *server, c badCall){
 	},
 	"hang":               func(s *server, c badCall) { s.hear(c) },
 	"crash":              func(*server, badCall) { crash() },
-	"crash late":         func(*server, badCall) { _ = os.Stdout.Close(); <-time.After(400 * time.Millisecond); crash() },
+	"crash late":         func(*server, badCall) { _ = os.Stdout.Close(); <-time.After(150 * time.Millisecond); crash() },
 	"crash in answer":    crashInAnswer,
 	"crash after answer": func(s *server, c badCall) { s.fine(c); crash() },
 	"result":             func(s *server, c badCall) { s.result(c.message, string(c.Result)) },
