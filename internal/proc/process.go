@@ -156,7 +156,11 @@ func (p *Process) watch() {
 		var tasks sync.WaitGroup
 		tasks.Go(p.stderr.read)
 		tasks.Go(p.reap)
-		tasks.Go(p.listen)
+		tasks.Go(func() {
+			if hungUp(p.stdin) || isClosed(p.reaped) { // its end closes our end, maybe before it is looked at
+				close(p.deaf)
+			}
+		})
 		p.err = p.supervise()
 		_ = p.stdin.Close() // its user may have closed it
 		p.stderr.close()
@@ -180,14 +184,6 @@ func (p *Process) reap() {
 	close(p.reaped)
 	p.stderr.drain()
 	close(p.done)
-}
-
-// listen finds out that nobody reads the child's standard input any more. The end
-// of a child closes our end of the pipe, maybe before it is looked at.
-func (p *Process) listen() {
-	if hungUp(p.stdin) || isClosed(p.reaped) {
-		close(p.deaf)
-	}
 }
 
 // supervise is the ladder. It starts at the first step when Stop is called, and
