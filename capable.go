@@ -109,9 +109,10 @@ func (s *Session) Learn(ctx context.Context) {
 	})
 }
 
-// varies reports whether the tools of a member may depend on who asks.
+// varies reports whether the tools of a member may depend on who asks. Those of a bundled
+// server do not: they are known from its code, and are listed before m has its server.
 func (m *member) varies() bool {
-	return m.err == nil && m.entry != nil && m.meta == nil && upstream.IsShared(m.server)
+	return m.err == nil && m.entry != nil && m.entry.Bundled == "" && m.meta == nil && upstream.IsShared(m.server)
 }
 
 // learn finds out which tools a server has for such clients, unless that is known.

@@ -46,3 +46,16 @@ func TestSamplingOfARealServer(t *testing.T) {
 		t.Errorf("over the budget: %s: %s, asked %d times", res.Kind, res.Text(), len(d.Calls()))
 	}
 }
+
+// TestSamplingOfABundledServer opens a pool in which a bundled server of which nothing is
+// declared may ask the model: its tools are known before there is a server.
+func TestSamplingOfABundledServer(t *testing.T) {
+	t.Parallel()
+	plain := tenon.Bundled{Name: "plain", New: mirrors}
+	config := "version: 1\nservers: {plain: {bundled: plain}}\n" +
+		"sampling: {servers: [plain], model: {base_url: \"http://127.0.0.1:1/v1\", name: m, key: " + doubles.Key + ", price_in: 1, price_out: 1}}\n"
+	g := open(t, tenon.Options{Config: write(t, config), Bundled: []tenon.Bundled{plain}})
+	if res := g.Call(context.WithoutCancel(t.Context()), tool.Call{Server: "plain", Tool: "no_such_tool"}); res.Kind != tool.NotFound {
+		t.Errorf("%s: %s", res.Kind, res.Text())
+	}
+}
