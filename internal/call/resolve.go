@@ -166,9 +166,9 @@ func (r *Request) notFound(c Catalog, known bool, there []*tool.Tool) *tool.Resu
 		return r.fail(tool.NotFound, "%s", b.String())
 	}
 	nearServers, nearTools := c.Near(r.Server, r.Tool)
-	if swapped := r.swapped(c); swapped != nil {
+	if meant := swapped(c, r); meant != nil {
 		b.WriteString(" Server and tool are mixed up.")
-		nearServers, nearTools = nil, swapped
+		nearServers, nearTools = nil, meant
 	} else if c.HasServer(r.Tool) || !known && r.Server != "" {
 		b.WriteString(" Server and tool may have been mixed up: check both names against the list of tools.")
 	}
@@ -188,7 +188,7 @@ func (r *Request) notFound(c Catalog, known bool, there []*tool.Tool) *tool.Resu
 // swapped returns the tool that is meant where a call has the name of a server for its
 // tool, and the name of a tool for its server; and those of that name on other servers
 // where that one has none.
-func (r *Request) swapped(c Catalog) []tool.ID {
+func swapped(c Catalog, r *Request) []tool.ID {
 	const most = 5
 	if r.Server == "" || !c.HasServer(r.Tool) {
 		return nil

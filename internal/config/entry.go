@@ -208,7 +208,7 @@ func (e *entry) checkKind(bundled []string) {
 	case e.server.Kind() == "" && len(e.mistakes) == 0:
 		e.fail(given[0], given[0]+" is empty", "")
 	}
-	e.checkCommand()
+	checkCommand(e)
 	if b := e.server.Bundled; b != "" && bundled != nil && !slices.Contains(bundled, b) {
 		e.fail("bundled", fmt.Sprintf("no bundled server %q", clip(b)), suggestBundled(b, bundled, e.aliases))
 	}
@@ -216,7 +216,7 @@ func (e *entry) checkKind(bundled []string) {
 
 // checkCommand tells a program with its arguments behind it from one whose name has a
 // space: no program is there by the whole name, and the first word could be one.
-func (e *entry) checkCommand() {
+func checkCommand(e *entry) {
 	whole := strings.TrimSpace(e.server.Command)
 	program, _, ok := strings.Cut(whole, " ")
 	if !ok {

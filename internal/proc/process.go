@@ -105,9 +105,9 @@ func isClosed(c <-chan struct{}) bool {
 // closed it holds the direct child's last words.
 func (p *Process) Stderr() string { return p.stderr.String() }
 
-// StderrAt returns when the last of what Stderr returns came; the zero time where that is
+// StderrAt returns when the last came of what p.Stderr returns; the zero time where that is
 // nothing.
-func (p *Process) StderrAt() time.Time { return p.stderr.last() }
+func StderrAt(p *Process) time.Time { return p.stderr.last() }
 
 // Stop ends the tree: it closes the child's standard input and waits, asks
 // every process of the tree to terminate and waits, and kills what is left.

@@ -380,7 +380,7 @@ func (l *link) explain(ctx context.Context, err error) error {
 		err = fmt.Errorf("process closed its output: %w", err)
 	}
 	if tail := l.stderr(); tail != "" {
-		err = fmt.Errorf("%w; %s: %s", err, lastWords(time.Since(l.process.StderrAt())), lastLines(tail, 300))
+		err = fmt.Errorf("%w; %s: %s", err, lastWords(time.Since(proc.StderrAt(l.process))), lastLines(tail, 300))
 	}
 	return l.from.o.confined(err)
 }
