@@ -139,7 +139,7 @@ func TestAnAgentElsewhereCannotBeHad(t *testing.T) {
 		cardOf(t, "http://HOST/x/../../admin"): "names only addresses",
 		cardOf(t, "http://HOST/moved"):         "redirects to another place",
 		far.URL + "/nothing":                   "HTTP status 404",
-		"http://127.0.0.1:1":                   "its card cannot be had",
+		"http://127.0.0.1:1":                   "Nothing was begun: do the subtask yourself",
 	} {
 		if res := subtask(t, agentAt(t, url, ""), "there", tell("hello")); res.Kind != tool.Failed || !strings.Contains(res.Text(), want) {
 			t.Errorf("%s: %s: %s", url, res.Kind, res.Text())

@@ -166,12 +166,16 @@ type Work struct {
 // may work on it or not.
 var ErrLost = errors.New("the connection ended before the agent named its task")
 
+// ErrUnmet says that the agent was told nothing.
+var ErrUnmet = errors.New("it was told nothing")
+
 // Run has the agent work. tell is told what it says meanwhile, and may be nil. An error
-// says that there is no answer, and why; ErrLost that nobody knows.
+// says that there is no answer, and why; ErrUnmet that nothing was begun, ErrLost that
+// nobody knows.
 func (a *Agent) Run(ctx context.Context, w Work, tell func(step string)) (Outcome, error) {
 	client, err := a.connect(ctx)
 	if err != nil {
-		return Outcome{}, ended(ctx, err)
+		return Outcome{}, ended(ctx, fmt.Errorf("%w: %w", ErrUnmet, err))
 	}
 	m := protocol.NewMessage(protocol.MessageRoleUser, protocol.NewTextPart(w.Text))
 	m.TaskID, m.ContextID, m.Metadata = protocol.TaskID(w.Task), w.Context, w.Metadata
