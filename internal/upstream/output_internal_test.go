@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"testing"
@@ -35,7 +36,7 @@ func TestLastWordsAreRead(t *testing.T) {
 			for {
 				n, err := o.Read(b)
 				got = append(got, b[:n]...)
-				if err == io.EOF {
+				if errors.Is(err, io.EOF) {
 					break
 				}
 				if err != nil {
