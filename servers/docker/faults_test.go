@@ -288,6 +288,7 @@ func hijack(raw string) http.HandlerFunc {
 }
 
 func TestSlowEngine(t *testing.T) {
+	t.Parallel()
 	for _, end := range []string{"/_ping", "/web/json", "/restart"} {
 		t.Run(end, func(t *testing.T) {
 			t.Parallel()
@@ -306,15 +307,15 @@ func TestSlowEngine(t *testing.T) {
 					lacks(t, text, "docker_ps")
 				}
 			}
-			if took := time.Since(start); took > 10*time.Second {
+			if took := time.Since(start); took > 14*time.Second { // unless the option is obeyed, it is 15 at least
 				t.Errorf("took %s", took)
 			}
-			o.TimeoutSec = 0
+			o.TimeoutSec = 120
 			cs = client(t, o, nil)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer time.AfterFunc(50*time.Millisecond, cancel).Stop()
 			start = time.Now()
-			if _, isError, _ := try(t, ctx, cs, "docker_inspect", args{"name": "web"}); !isError && end != "/restart" || time.Since(start) > 8*time.Second {
+			if _, isError, _ := try(t, ctx, cs, "docker_inspect", args{"name": "web"}); !isError && end != "/restart" || time.Since(start) > time.Minute {
 				t.Errorf("canceled: error %v after %s", isError, time.Since(start))
 			}
 		})
@@ -324,6 +325,7 @@ func TestSlowEngine(t *testing.T) {
 // TestEventsNeverHang has engines that do not end the list, whose clock is off, or
 // that send more than anybody wants.
 func TestEventsNeverHang(t *testing.T) {
+	t.Parallel()
 	t.Run("no end", func(t *testing.T) {
 		t.Parallel()
 		var f *fake
@@ -332,9 +334,10 @@ func TestEventsNeverHang(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			f.wait(r)
 		}})
+		o.TimeoutSec = 120
 		start := time.Now()
 		wants(t, call(t, client(t, o, nil), "docker_events", nil, nil), "exitCode=137")
-		if took := time.Since(start); took > 8*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("took %s", took)
 		}
 	})
@@ -342,9 +345,10 @@ func TestEventsNeverHang(t *testing.T) {
 		t.Parallel()
 		var f *fake
 		f, o := newFake(t, map[string]http.HandlerFunc{"/events": func(_ http.ResponseWriter, r *http.Request) { f.wait(r) }})
+		o.TimeoutSec = 120
 		start := time.Now()
 		wants(t, call(t, client(t, o, nil), "docker_events", nil, nil), "Nothing happened")
-		if took := time.Since(start); took > 8*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("took %s", took)
 		}
 	})
@@ -364,6 +368,7 @@ func TestEventsNeverHang(t *testing.T) {
 		_ = f
 	})
 	t.Run("too many", func(t *testing.T) {
+		t.Parallel()
 		_, o := newFake(t, map[string]http.HandlerFunc{"/events": func(w http.ResponseWriter, _ *http.Request) {
 			many := bytes.Repeat([]byte(answers["/events"]+"\n"), 1000)
 			for range 200 {
@@ -372,6 +377,7 @@ func TestEventsNeverHang(t *testing.T) {
 				}
 			}
 		}})
+		o.TimeoutSec = 120 // for a busy machine
 		wants(t, call(t, client(t, o, nil), "docker_events", nil, nil), "more than 100,000 events", "left out to keep the answer short")
 	})
 }
