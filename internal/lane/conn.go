@@ -35,7 +35,9 @@ type conn struct {
 	cooled bool               // the patrol's call was heard, and did not count
 	cancel context.CancelFunc // ends the context of the request that runs
 	end    context.CancelFunc // ends that of all
-	mu     sync.Mutex         // held by the patrol while it acts
+	mu     sync.Mutex         // held by the patrol while it acts, and for cancel
+
+	detached atomic.Bool // see Detach
 
 	watch // of the patrol
 }
@@ -86,7 +88,15 @@ func (c *conn) run() {
 			own = false
 			c.s.rest.take(c.rwc, c.buf)
 			return
-		case v != plain || !c.serve(ctx, &h):
+		case v != plain:
+			return
+		}
+		switch c.serve(ctx, &h) {
+		case goesOn:
+		case isHeld:
+			rests = true
+			return
+		case isOver:
 			return
 		}
 	}
@@ -246,13 +256,22 @@ func (x *exchange) request(common *http.Request, h *head) *http.Request {
 	return r
 }
 
-// serve answers a request. It reports whether the connection can go on.
-func (c *conn) serve(conn context.Context, h *head) bool {
+// What becomes of a connection after a request.
+type outcome int
+
+const (
+	isOver outcome = iota
+	goesOn
+	isHeld // by another goroutine, for the rest of the answer
+)
+
+// serve answers a request.
+func (c *conn) serve(conn context.Context, h *head) outcome {
 	ctx, cancel := context.WithCancel(conn)
 	defer cancel()
 	c.cancel = cancel // before the patrol may want it
 	if !c.begun(serving) {
-		return false
+		return isOver
 	}
 	c.served = true
 	size := h.size + h.length
@@ -260,40 +279,48 @@ func (c *conn) serve(conn context.Context, h *head) bool {
 	r := x.request(c.common.WithContext(ctx), h)
 	x.body.rest = c.buf[h.size:size]
 	bare := h.method == http.MethodGet && h.length == 0 && len(c.buf) == size && c.large == nil
-	if bare { // a stream can take long, and needs no buffer
+	w := &x.response
+	if bare { // a stream can take long, and needs neither a buffer nor its request
 		c.strip()
+		w = &response{c: c, length: -1, leaving: leaving{apart: true}}
 	}
-	done := c.handle(&x.response, r)
+	done := c.handle(w, r)
+	gone := ctx.Err() != nil
 	cancel()
 	x.body.end()
+	if done && w.hold != nil {
+		w.detach(gone)
+		return isHeld
+	}
 	if !done {
-		x.over = true
-		return false
+		w.over = true
+		return isOver
 	}
-	keep := x.finish()
-	c.equip()
-	if c.enter(idle) == watched {
-		c.endWatch()
-		c.s.watch(c)
-	}
+	keep := c.finish(w)
 	c.slack = h.method == http.MethodPost
 	if !bare {
 		c.use(size)
 	}
-	return keep && !c.s.closing.Load()
+	if keep {
+		return goesOn
+	}
+	return isOver
 }
 
 // handle runs the handler, and reports whether it has returned.
 func (c *conn) handle(w *response, r *http.Request) (done bool) {
-	defer func() {
-		if err := recover(); err != nil && err != http.ErrAbortHandler { //nolint:errorlint // net/http asks for this very value
-			stack := make([]byte, 64<<10)
-			stack = stack[:runtime.Stack(stack, false)]
-			c.s.logf("http: panic serving %v: %v\n%s", r.RemoteAddr, err, stack)
-		}
-	}()
+	defer caught(c)
 	c.s.http.Handler.ServeHTTP(w, r)
 	return true
+}
+
+// caught logs a panic of a handler. It must be deferred.
+func caught(c *conn) {
+	if err := recover(); err != nil && err != http.ErrAbortHandler { //nolint:errorlint // net/http asks for this very value
+		stack := make([]byte, 64<<10)
+		stack = stack[:runtime.Stack(stack, false)]
+		c.s.logf("http: panic serving %v: %v\n%s", c.common.RemoteAddr, err, stack)
+	}
 }
 
 // A body is the body of a request, which has been read.

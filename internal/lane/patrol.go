@@ -122,8 +122,13 @@ func (c *conn) mark(state uint64, p phase, do func()) bool {
 	return true
 }
 
-// closeIdle closes the connection where it waits for a request.
+// closeIdle closes the connection where it waits for a request, and ends an answer
+// that would not end.
 func (c *conn) closeIdle() {
+	if c.detached.Load() {
+		c.end()
+		return
+	}
 	if state := c.state.Load(); idle.in(state) || cold.in(state) {
 		c.mark(state, closed, func() { _ = c.rwc.Close() })
 	}
@@ -154,7 +159,7 @@ func (c *conn) startWatch() {
 		n, err := c.rwc.Read(c.early[:])
 		c.hasEarly = n > 0 // the next request; whether the client waits for this one is not seen then
 		if err != nil {
-			c.cancel() // or the request is over already
+			c.gone() // or the request is over already
 		}
 	})
 }

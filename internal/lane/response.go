@@ -32,7 +32,7 @@ type response struct {
 	typed    bool // the handler has said what the body is, or that nobody shall guess
 	last     bool // of the connection
 	timed    bool // the handler has set a deadline for writing
-	over     bool // the handler has returned
+	leaving
 
 	connection []string // what the handler says of it
 	trailers   []string
@@ -353,6 +353,7 @@ type output struct {
 	b     []byte
 	err   error
 	timed bool      // the handler sees to the deadline
+	lean  bool      // b is not kept
 	moved time.Time // when the deadline was set
 }
 
@@ -413,7 +414,11 @@ func (o *output) flush() { o.write(nil) }
 
 // write writes what was collected, and then p.
 func (o *output) write(p []byte) {
-	defer func() { o.b = o.b[:0] }()
+	defer func() {
+		if o.b = o.b[:0]; o.lean {
+			o.b = nil
+		}
+	}()
 	if o.err != nil || len(o.b)+len(p) == 0 {
 		return
 	}
@@ -433,6 +438,6 @@ func (o *output) write(p []byte) {
 		_, o.err = o.c.rwc.Write(first)
 	}
 	if o.err != nil {
-		o.c.cancel()
+		o.c.gone()
 	}
 }

@@ -213,7 +213,7 @@ func TestIdleSessions(t *testing.T) {
 			return &client{session: c.session}
 		}},
 		{"a connection", 11_000, func() *client { return dial(t, addr) }},
-		{"a connection with a stream", 25_000, func() *client {
+		{"a connection with a stream", 14_000, func() *client {
 			c := dial(t, addr)
 			c.listen(t)
 			return c

@@ -76,7 +76,7 @@ func (s *eventStream) put(message []byte, progress bool) error {
 	}
 	if s.wake == nil {
 		s.open()
-		s.writer.Go(func() { s.write(ending{}) })
+		s.writer.Go(func() { s.write(&ending{}) })
 	}
 	if n := len(message) + waitingCost; s.size > 0 && s.size+n > s.limit() {
 		if !progress || !s.replace(message) {
@@ -164,18 +164,21 @@ type ending struct {
 	client, session <-chan struct{}
 	look            <-chan time.Time // when to ask known
 	known           func() bool
+	begun           bool // the head is out
 }
 
 // write writes events until the stream has ended. Once the client is gone it only
 // empties the queue.
-func (s *eventStream) write(e ending) {
+func (s *eventStream) write(e *ending) {
 	out := newSlowWriter(s.w)
 	defer out.done()
 	quiet := time.NewTicker(keepAlive)
 	defer quiet.Stop()
-	out.flush()
+	if !e.begun {
+		out.flush()
+	}
 	for {
-		select {
+		select { // for a long time, most often, and on a small stack: what is done else is done elsewhere
 		case <-s.wake:
 		case <-quiet.C:
 			out.write(keepAliveComment)
@@ -191,23 +194,27 @@ func (s *eventStream) write(e ending) {
 		case <-e.session:
 			s.finish()
 		}
-		for {
-			events, ended := s.take()
-			for _, event := range events {
-				out.write(eventHead)
-				for _, part := range oneLine(event) {
-					out.write(part)
-				}
-				out.write(eventTail)
-				s.written(event)
+		if s.empty(out) {
+			return
+		}
+	}
+}
+
+// empty writes what waits, and reports whether nothing more will come.
+func (s *eventStream) empty(out *slowWriter) bool {
+	for {
+		events, ended := s.take()
+		for _, event := range events {
+			out.write(eventHead)
+			for _, part := range oneLine(event) {
+				out.write(part)
 			}
-			out.flush()
-			if ended {
-				return
-			}
-			if len(events) == 0 {
-				break
-			}
+			out.write(eventTail)
+			s.written(event)
+		}
+		out.flush()
+		if ended || len(events) == 0 {
+			return ended
 		}
 	}
 }

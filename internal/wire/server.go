@@ -301,32 +301,18 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, caller tool.Caller)
 		refuse(w, http.StatusNotFound, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "session not found: send initialize again"))
 		return
 	}
-	defer hs.enter()()
 	stream := &eventStream{w: w, all: &s.waiting}
 	stream.open()
 	hs.mu.Lock()
 	hs.streams = append(hs.streams, stream)
 	hs.mu.Unlock()
-	s.hold(stream, r, hs, caller)
-	hs.mu.Lock()
-	for i, st := range hs.streams {
-		if st == stream {
-			hs.streams = append(hs.streams[:i], hs.streams[i+1:]...)
-			break
-		}
-	}
-	hs.mu.Unlock()
-}
-
-// hold writes a stream until the request ends, the session, or the credential.
-func (s *Server) hold(stream *eventStream, r *http.Request, hs *httpSession, caller tool.Caller) {
-	e := ending{client: r.Context().Done(), session: hs.Done()}
+	h := &hold{s: s, hs: hs, stream: stream, leave: hs.enter(), e: ending{client: r.Context().Done(), session: hs.Done()}}
 	if caller.Grant != nil && s.o.Known != nil {
-		t := time.NewTicker(time.Second)
-		defer t.Stop()
-		e.look, e.known = t.C, func() bool { return s.o.Known(r) }
+		h.r = r
 	}
-	stream.write(e)
+	if d, ok := w.(detacher); !ok || !h.detach(d) {
+		h.run()
+	}
 }
 
 // toStream sends a notification on the newest stream of the session.
