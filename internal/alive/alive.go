@@ -28,6 +28,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/tenon-mcp/tenon/internal/flock"
 )
@@ -35,7 +36,8 @@ import (
 const (
 	suffix = ".run"
 	room   = 1024
-	begin  = 1 // of the note: on Windows nobody else reads what is locked
+	begin  = 1         // of the note: on Windows nobody else reads what is locked
+	birth  = time.Hour // far longer than a process takes from making its file to locking it
 )
 
 // A File is that of one process.
@@ -56,14 +58,15 @@ func New(dir string) (*File, error) {
 		if f.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 			return nil, err
 		}
-		if err := f.Note(struct{}{}); err != nil {
+		// Who looks for the dead may hold it for a moment.
+		if !flock.Try(f.file) || !isStill(f.file, path) {
+			_, _ = f.file.Close(), os.Remove(path) // another one is made
+			continue
+		}
+		if err := f.Note(struct{}{}); err != nil { // only now it can be taken for that of a dead process
 			return nil, errors.Join(err, f.file.Close(), os.Remove(path))
 		}
-		// Who looks for the dead may have taken it before it was locked.
-		if flock.Try(f.file) && isStill(f.file, path) {
-			return f, nil
-		}
-		_ = f.file.Close() // another one is made
+		return f, nil
 	}
 	return nil, errors.New("other processes take the file away")
 }
@@ -139,6 +142,13 @@ func Dead(path string) (*File, bool) {
 	}
 	if !flock.Try(f) || !isStill(f, path) {
 		_ = f.Close() // nothing was written to it
+		return nil, false
+	}
+	if info, err := f.Stat(); err != nil || info.Size() == 0 { // its process is about to lock it
+		_ = f.Close()
+		if err == nil && time.Since(info.ModTime()) > birth {
+			_ = os.Remove(path) // or died before it did anything
+		}
 		return nil, false
 	}
 	return &File{ID: strings.TrimSuffix(filepath.Base(path), suffix), file: f}, true

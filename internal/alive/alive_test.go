@@ -2,8 +2,11 @@ package alive_test
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/tenon-mcp/tenon/internal/alive"
 )
@@ -53,5 +56,56 @@ func TestFile(t *testing.T) {
 	}
 	if _, ok := alive.Dead(others[0]); ok || len(alive.Others(dir, nil)) > 0 {
 		t.Error("it is still there")
+	}
+}
+
+// Who is being born is not dead, however closely the others look.
+func TestBirth(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "newborn.run") // as a process has made it, and not locked it yet
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := alive.Dead(path); ok {
+		t.Error("who is being born is dead")
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error("the file of who is being born is gone:", err)
+	}
+	long := time.Now().Add(-2 * time.Hour)
+	if err := os.Chtimes(path, long, long); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := alive.Dead(path); ok || len(alive.Others(dir, nil)) > 0 {
+		t.Error("who died at birth left something undone, or its file")
+	}
+
+	born := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(born)
+		for range 20 {
+			f, err := alive.New(dir)
+			if err != nil {
+				continue // the others were too close each time, which is told
+			}
+			if err := f.Remove(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for {
+		for _, path := range alive.Others(dir, nil) {
+			if f, ok := alive.Dead(path); ok {
+				t.Error("who lives is dead")
+				_ = f.Remove()
+			}
+		}
+		select {
+		case <-born:
+			wg.Wait()
+			return
+		default:
+		}
 	}
 }
