@@ -28,7 +28,7 @@ func (c *Clip) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := len(b)
-	if room := c.keep/2 - len(c.head); room > 0 {
+	if room := c.keep/2 - len(c.head); room > 0 && len(c.tail) == 0 {
 		take := min(room, len(b))
 		c.head = append(c.head, b[:take]...)
 		b = b[take:]
@@ -41,6 +41,19 @@ func (c *Clip) Write(b []byte) (int, error) {
 		c.tail = append(c.tail[:0], c.tail[over:]...)
 	}
 	return n, nil
+}
+
+// Resize lets it keep about n bytes from here on, as NewClip does.
+func (c *Clip) Resize(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	next := NewClip(n)
+	if c.left == 0 { // it is whole, so that it may be cut elsewhere
+		_, _ = next.Write(c.head)
+		_, _ = next.Write(c.tail)
+		c.head, c.tail, c.left = next.head, next.tail, next.left
+	}
+	c.keep = next.keep
 }
 
 // Text returns what was kept, as valid UTF-8, and how many bytes were left out of its

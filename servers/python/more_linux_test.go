@@ -65,7 +65,21 @@ func TestWhole(t *testing.T) {
 			t.Errorf("%s: %d characters, %d of data", name, len(text), len(b))
 		}
 	}
-	text, res := c.call("run_python_code", map[string]any{"sandbox_id": id, "code_block": "print('a' * 1_200_000)\n'\\0' * 300_000"})
+	// A cell that others went before has as much room, and data of text alone is not cut in two.
+	text, res := c.call("run_python_code", map[string]any{"sandbox_id": id, "code_block": "print('a' * 900_000)"})
+	if data, _ := json.Marshal(res.StructuredContent); len(text) < 900_000 || len(data) < 900_000 || strings.Contains(text+string(data), "left out") {
+		t.Errorf("a later cell: %d characters, %d of data", len(text), len(data))
+	}
+	// What was cut here is said where a reader of the beginning sees it, and the end is there.
+	for name, arguments := range map[string]map[string]any{
+		"run_python_code": {"sandbox_id": id, "code_block": "print('a' * 3_000_000 + 'end')"},
+		"run_command":     {"sandbox_id": id, "command": "head -c 3000000 /dev/zero | tr '\\0' c; echo end"},
+	} {
+		if text, _ := c.call(name, arguments); !strings.Contains(text[:500], "bytes of output were left out") || !strings.Contains(text[:500], "into a file") || !strings.HasSuffix(strings.TrimSpace(text), "end") {
+			t.Errorf("%s: %.500s … %s", name, text, text[len(text)-100:])
+		}
+	}
+	text, res = c.call("run_python_code", map[string]any{"sandbox_id": id, "code_block": "print('a' * 1_200_000)\n'\\0' * 300_000"})
 	b, _ := json.Marshal(res.StructuredContent)
 	if n := utf8.RuneCountInString(text); n != 1_000_000 || utf8.RuneCount(b) > 1_000_000 {
 		t.Errorf("%d characters, %d of data", n, utf8.RuneCount(b))

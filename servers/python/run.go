@@ -158,8 +158,7 @@ func (s *server) addCommand(srv *mcp.Server) {
 			t.add("There is no network in a sandbox, so nothing can be installed: use what is there, or bring files in with download_file_from_internet_to_sandbox.")
 		}
 		t.note(out.Note)
-		t.block("stdout", out.Stdout)
-		t.block("stderr", out.Stderr)
+		t.streams(s.most, o.Left, out.Stdout, out.Stderr)
 		out = fitted(s.most, func(budget int) commandOutput {
 			less := out
 			less.Stdout, less.Stderr = apportion(budget, out.Stdout, out.Stderr)
@@ -268,8 +267,7 @@ func (s *server) cell(ctx context.Context, x sandbox.Sandbox, code string) ([]mc
 	if o.Error != nil {
 		t.block("error", o.Error.Traceback)
 	}
-	t.block("stdout", o.Stdout)
-	t.block("stderr", o.Stderr)
+	t.streams(s.most, o.Left, o.Stdout, o.Stderr)
 	if t.b.Len() == 0 {
 		t.add("It has run, and has printed nothing.")
 	}
@@ -297,7 +295,14 @@ func dataOf(o *sandbox.Outcome, budget int) codeOutput {
 		left -= length(s)
 		return s
 	}
-	streams := min(left/2, length(o.Stdout)+length(o.Stderr))
+	others := 0 // what results would take
+	for _, r := range o.Results {
+		others += length(r.Text) + length(r.Markdown) + length(r.HTML)
+		if r.Main {
+			others += length(r.Text)
+		}
+	}
+	streams := min(max(left/2, left-others), length(o.Stdout)+length(o.Stderr))
 	left -= streams
 	out.Stdout, out.Stderr = apportion(streams, o.Stdout, o.Stderr)
 	for _, r := range o.Results {
@@ -386,6 +391,21 @@ func (t *text) block(name, s string) {
 		return
 	}
 	t.add("%s: %s", name, strings.TrimSuffix(s, "\n"))
+}
+
+// streams writes what was printed, in the room that an answer of at most so many
+// characters still has. That some was left out stands before it: whoever reads the
+// beginning alone must not take what a gateway keeps of the answer for all that was printed.
+func (t *text) streams(most int, left int64, stdout, stderr string) {
+	const around = 300 // what stands about them
+	used := utf8.RuneCountInString(t.b.String())
+	a, b := apportion(max(most-used-around, most/4), stdout, stderr)
+	left += int64(len(stdout) + len(stderr) - len(a) - len(b))
+	if left > 0 {
+		t.add("%d bytes of output were left out of the middle, and are kept nowhere: let it write into a file, and look at parts of that.", left)
+	}
+	t.block("stdout", a)
+	t.block("stderr", b)
 }
 
 // within returns the text, cut to so many characters.

@@ -198,6 +198,7 @@ func (s *stream) begin(mark string, keep int) *part {
 	p := &part{mark: []byte(mark), clip: sandbox.NewClip(keep), done: make(chan struct{})}
 	if s.now != nil && s.now.mark == nil {
 		p.clip = s.now.clip
+		p.clip.Resize(keep)
 	}
 	s.now = p
 	return p
