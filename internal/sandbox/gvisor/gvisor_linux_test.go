@@ -110,6 +110,13 @@ len(can)`)
 	if want := "0"; o.Error != nil || o.Results[0].Text != want {
 		t.Errorf("what holds the sandbox can be reached: %+v %+v", o, o.Error)
 	}
+	// What can be read of it says nothing of this machine but where its programs lie.
+	o = sandboxtest.Py(t, x, `names = sorted(v.split("=")[0] for v in open("/proc/1/environ").read().split("\0") if v)
+files = {l.split()[5] for l in open("/proc/1/maps") if len(l.split()) > 5 and l.split()[5].startswith("/")}
+names, sorted(f for f in files if not f.startswith(("/usr/", __import__("sys").base_prefix + "/")))`)
+	if want := "(['HOME', 'LANG', 'LC_ALL', 'PATH'], [])"; o.Error != nil || o.Results[0].Text != want {
+		t.Errorf("what can be read of it: %+v %+v", o, o.Error)
+	}
 	status, err := b.Check(t.Context())
 	if err != nil || status.Level != sandbox.LevelKernel {
 		t.Errorf("%+v, %v", status, err)
@@ -119,6 +126,9 @@ len(can)`)
 	if len(lines) < 9 || lines[0] != "f" || lines[1] != "l" || !strings.HasPrefix(lines[2], "-rw-r--r-- 1 user user 5 ") || !strings.HasSuffix(lines[3], "l -> f") ||
 		lines[4] != "5" || lines[5] != "5 d/f regular file" || lines[6] != "d/f" || lines[8] != "644" || !strings.Contains(list.Stderr, "cannot access 'nothing'") {
 		t.Errorf("got %+v", list)
+	}
+	if list := sandboxtest.Sh(t, x, "ls -l /proc/1/cwd d/f"); !strings.Contains(list.Stdout, " d/f") || strings.Contains(list.Stderr, "Traceback") {
+		t.Errorf("a link that may not be read: %+v", list)
 	}
 }
 

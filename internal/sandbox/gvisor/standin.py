@@ -48,6 +48,15 @@ def mark(s, how):
     return "@" if stat.S_ISLNK(s.st_mode) else "|" if stat.S_ISFIFO(s.st_mode) else "*" if stat.S_ISREG(s.st_mode) and s.st_mode & 0o111 else ""
 
 
+def leads(path):
+    """Where a link leads, as far as that may be known."""
+    try:
+        return " -> " + os.readlink(path)
+    except OSError as e:
+        print("%s: cannot read symbolic link '%s': %s" % (ME, path, e.strerror), file=sys.stderr)
+        return ""
+
+
 def shown(entries, how, total):
     """Prints names with what is known of each: (name, path, stat)."""
     if "U" not in how:
@@ -61,7 +70,7 @@ def shown(entries, how, total):
         print("total", size(sum(s.st_blocks for _, _, s in entries) * 512, True) if "h" in how else sum(s.st_blocks for _, _, s in entries) // 2)
     rows = []
     for name, path, s in entries:
-        to = " -> " + os.readlink(path) if stat.S_ISLNK(s.st_mode) else mark(s, how)
+        to = leads(path) if stat.S_ISLNK(s.st_mode) else mark(s, how)
         length = "%d, %d" % (os.major(s.st_rdev), os.minor(s.st_rdev)) if stat.S_ISCHR(s.st_mode) or stat.S_ISBLK(s.st_mode) else size(s.st_size, "h" in how)
         rows.append([("%d " % s.st_ino if "i" in how else "") + stat.filemode(s.st_mode), str(s.st_nlink), owner(pwd.getpwuid, s.st_uid, "n" in how),
                      owner(grp.getgrgid, s.st_gid, "n" in how), length, when(s.st_mtime), name + to])
