@@ -170,18 +170,15 @@ func toolsFor(ctx context.Context, m *member, client *relay.Client) ([]json.RawM
 		if err != nil {
 			return nil, err
 		}
-		var page struct {
-			Tools []json.RawMessage `json:"tools"`
-			Next  string            `json:"nextCursor"`
-		}
-		if err := json.Unmarshal(result.Join(), &page); err != nil {
+		page, next, err := jsonrpc.ReadPage(result, "tools")
+		if err != nil {
 			return nil, err
 		}
-		out = append(out, page.Tools...)
-		if page.Next == "" || page.Next == cursor || len(out) > 20_000 {
+		out = append(out, page...)
+		if next == "" || next == cursor || len(out) > 20_000 {
 			break
 		}
-		cursor = page.Next
+		cursor = next
 	}
 	return out, nil
 }

@@ -2,7 +2,6 @@ package tenon
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 
 	"github.com/tenon-mcp/tenon/internal/begun"
@@ -37,25 +36,20 @@ func isAlone(s *Session) bool { return ownerOf(s.o.Caller) == "" && !s.g.access.
 
 // ownTasks returns a server's list of tasks with those alone that are this client's.
 func ownTasks(s *Session, list tool.Bytes) (tool.Bytes, error) {
-	var all map[string]json.RawMessage
-	var found []json.RawMessage
-	if err := json.Unmarshal(list.Join(), &all); err != nil {
+	found, _, err := jsonrpc.ReadPage(list, "tasks")
+	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(all["tasks"], &found); err != nil {
-		return nil, err
-	}
-	mine := []json.RawMessage{}
+	mine := []byte{'['}
 	for _, task := range found {
 		if _, err := taskServer(s, textOf(task, "taskId")); err == nil {
-			mine = append(mine, task)
+			if len(mine) > 1 {
+				mine = append(mine, ',')
+			}
+			mine = append(mine, task...)
 		}
 	}
-	var err error
-	if all["tasks"], err = json.Marshal(mine); err != nil {
-		return nil, err
-	}
-	out, err := json.Marshal(all)
+	out, err := jsonrpc.Edit(list.Join(), jsonrpc.Field{Key: "tasks", Value: append(mine, ']')})
 	return tool.OneOf(out), err
 }
 

@@ -178,9 +178,11 @@ func (l *Lists) read(ctx context.Context, kind Kind, server string) ([]Item, era
 		if err != nil {
 			return nil, hints, err
 		}
-		var page map[string]json.RawMessage
-		var items []json.RawMessage
-		if json.Unmarshal(result.Join(), &page) != nil || json.Unmarshal(page[kind.Member], &items) != nil {
+		items, next, err := jsonrpc.ReadPage(result, kind.Member)
+		switch {
+		case err != nil:
+			return nil, hints, fmt.Errorf("%s of server %s: %w", kind.Method, server, err)
+		case items == nil:
 			return nil, hints, fmt.Errorf("%s of server %s has no %s", kind.Method, server, kind.Member)
 		}
 		hints = hints.And(era.HintsOf(result))
@@ -190,7 +192,6 @@ func (l *Lists) read(ctx context.Context, kind Kind, server string) ([]Item, era
 				out = append(out, Item{key, raw})
 			}
 		}
-		next, _ := jsonrpc.String(page["nextCursor"])
 		if next == "" || seen[next] || len(seen) > maxPages+maxItems || len(out) > maxItems {
 			return out, hints, nil
 		}
@@ -199,11 +200,12 @@ func (l *Lists) read(ctx context.Context, kind Kind, server string) ([]Item, era
 	}
 }
 
-// keyOf returns what an item is called by. One without is left out.
+// keyOf returns what an item is called by. One without is left out, and so is one of which
+// readers could differ about that: it stands twice, or in another case as well.
 func keyOf(raw []byte, key string) (string, bool) {
 	var span [1]jsonrpc.Span
 	b := tool.OneOf(raw)
-	if jsonrpc.Members(b, []string{key}, span[:]) != nil {
+	if jsonrpc.OwnMembers(b, []string{key}, span[:]) != nil {
 		return "", false
 	}
 	s, ok := jsonrpc.String(span[0].In(b).Join())

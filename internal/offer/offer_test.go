@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -66,6 +67,34 @@ func TestLists(t *testing.T) {
 		if at, _ := made.Match(uri); at.Server != server {
 			t.Errorf("%s is %q's, want %q", uri, at.Server, server)
 		}
+	}
+}
+
+// TestListsByTheirExactNames: what readers could take for another list, or for another
+// prompt, is neither.
+func TestListsByTheirExactNames(t *testing.T) {
+	l := offer.New(pages{
+		"twice prompts/list":             {`{"prompts":[{"name":"shown"}],"prompts":[{"name":"called"}]}`},
+		"cased prompts/list":             {`{"Prompts":[{"name":"p"}],"prompts":[{"name":"q"}]}`},
+		"other resources/list":           {`{"resources":[{"uri":"x://1"}],"NextCursor":"c"}`},
+		"null prompts/list":              {`{"prompts":null}`},
+		"items prompts/list":             {`{"prompts":[{"name":"a","name":"b"},{"name":"a","Name":"b"},{"name":"c"}]}`},
+		"items resources/list":           {`{"resources":[{"uri":"x://1","URI":"x://2"},{"uri":"x://3"}]}`},
+		"twice resources/list":           {`{"resources":[],"resources":[{"uri":"x://4"}]}`},
+		"cased resources/list":           {`{"RESOURCES":[{"uri":"x://5"}]}`},
+		"items resources/templates/list": {`{"resourceTemplates":[{"uriTemplate":"x://{a}","uritemplate":"y://{b}"}]}`},
+	}.fetch(map[string]int{}), flat)
+	for kind, want := range map[offer.Kind]string{
+		offer.Prompts:   `{"prompts":[{"name":"items__c"}]}`,
+		offer.Resources: `{"resources":[{"uri":"x://3"}]}`,
+		offer.Templates: `{"resourceTemplates":[]}`,
+	} {
+		if got := string(l.All(t.Context(), kind, []string{"twice", "cased", "other", "null", "items"}).Result()); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	if _, err := l.Of(t.Context(), offer.Prompts, "twice"); err == nil || !strings.Contains(err.Error(), "prompts/list of server twice") {
+		t.Error(err)
 	}
 }
 

@@ -56,7 +56,7 @@ func (l *link) list(ctx context.Context) ([]json.RawMessage, error) {
 		if err != nil {
 			return nil, fmt.Errorf("tools/list: %w", l.explain(ctx, err))
 		}
-		page, next, err := readPage(result)
+		page, next, err := jsonrpc.ReadPage(result, "tools")
 		if err != nil {
 			return nil, fmt.Errorf("tools/list: %w", err)
 		}
@@ -73,27 +73,6 @@ func (l *link) list(ctx context.Context) ([]json.RawMessage, error) {
 		seen[next] = true
 		cursor = next
 	}
-}
-
-// readPage reads a page of a list of tools, and what names the next one. As in the result
-// of a call, only the names count that the protocol has, letter for letter: one that stands
-// twice or in another case is a mistake, for readers differ in which of two they take.
-func readPage(result tool.Bytes) (tools []json.RawMessage, next string, err error) {
-	var spans [2]jsonrpc.Span
-	if err := jsonrpc.OwnMembers(result, []string{"tools", "nextCursor"}, spans[:]); err != nil {
-		return nil, "", err
-	}
-	if in := spans[0].In(result); in != nil {
-		if err := json.Unmarshal(in.Join(), &tools); err != nil {
-			return nil, "", fmt.Errorf("tools: %w", err)
-		}
-	}
-	if in := spans[1].In(result); in != nil {
-		if err := json.Unmarshal(in.Join(), &next); err != nil {
-			return nil, "", fmt.Errorf("nextCursor: %w", err)
-		}
-	}
-	return tools, next, nil
 }
 
 // request sends a request that belongs to no call.
