@@ -66,7 +66,13 @@ func (a *Approvals) open(ctx context.Context) (*approval.Broker, error) {
 		NewID:  func() string { return "apv_" + strings.TrimPrefix(record.NewID(), "c_") },
 		Mask:   a.g.secrets.JSON, Notify: a.tell,
 	})
-	if err != nil {
+	switch {
+	case err == nil:
+	case a.g.leaving.Err() != nil: // it was stopped in the middle, which is no fault of the record
+		return nil, errClosed
+	case errors.Is(context.Cause(ctx), context.Canceled):
+		return nil, context.Canceled
+	default:
 		a.g.log.Error("the record of approvals cannot be read", "error", err)
 		return nil, &tool.Error{Kind: tool.Unavailable, Err: err, Text: "The record of approvals cannot be read now. Try again; the log of the gateway says more."}
 	}

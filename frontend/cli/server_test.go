@@ -95,3 +95,19 @@ func TestServerOverHTTPKnowsCallers(t *testing.T) {
 		drain.Wait()
 	}
 }
+
+// TestRefusedServeTellsOfNoFault: a gateway that may not listen ends while it still
+// opens the record of approvals, and that says nothing about the record.
+func TestRefusedServeTellsOfNoFault(t *testing.T) {
+	config := configFile(t, "version: 1\n")
+	for range 3 { // with a new record each
+		c := command{
+			args: []string{"serve", "--listen", "0.0.0.0:0", "--config", config},
+			env:  []string{"XDG_STATE_HOME=" + t.TempDir(), "HOME=" + t.TempDir()},
+		}
+		code := c.run(t.Context(), t)
+		if log := c.log.String(); code != 2 || !strings.Contains(log, "nobody has a key") || strings.Contains(log, "level=ERROR") || strings.Contains(log, "level=WARN") {
+			t.Fatalf("exit code %d: %s", code, log)
+		}
+	}
+}
