@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/interpolate"
+	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/internal/source"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -87,15 +88,28 @@ func (o *object) at(name string) *source.Node {
 	return o.n
 }
 
-// rest calls unknown for each key that nobody asked for, and hides its value:
-// it may be a misspelled `env`.
+// rest calls unknown for each key that nobody asked for, and hides its value where
+// that may be a secret: the key may be a misspelled `env` or `password`.
 func (o *object) rest(unknown func(key *source.Node)) {
 	for _, p := range o.n.Pairs {
 		if len(*o.to) < maxMistakes && !slices.Contains(o.known, p.Key.Text) {
-			p.Value.Hide()
+			if !plain(p) {
+				p.Value.Hide()
+			}
 			unknown(p.Key)
 		}
 	}
+}
+
+// secretive are names of secrets, in most of their spellings.
+var secretive = []string{"password", "passwd", "passphrase", "secret", "client_secret", "token", "api_key", "access_key", "private_key", "credential", "authorization"}
+
+// plain tells whether the value of an unknown key may be shown: one text, number or
+// word that is no secret by its look, nor by a name that is one when spelled rightly.
+func plain(p source.Pair) bool {
+	name, value := p.Key.Text, p.Value
+	_, near := nearest(name, secretive)
+	return value.Kind < source.List && !dynamic(value) && !near && redact.IsSetting(name, value.Text)
 }
 
 // refuse reports each key that nobody asked for, with the nearest known one.
