@@ -3,6 +3,7 @@ package tenon
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/tenon-mcp/tenon/internal/admission"
@@ -166,6 +167,20 @@ type view struct {
 
 func (v view) HasServer(server string) bool {
 	return v.byName[server] != nil || server == ownServer
+}
+
+// Offered implements call.Catalog.
+func (v view) Offered(server string) string {
+	const how = "is not declared in this pool: whoever runs Tenon adds %s under servers in its configuration (tenon.yaml)."
+	if server == "playwright" || server == "browser" {
+		return fmt.Sprintf("A browser "+how, "playwright: {browser: {}}")
+	}
+	for _, b := range v.o.Bundled {
+		if b.Name == server || slices.Contains(b.Aliases, server) {
+			return fmt.Sprintf("It comes with Tenon, but "+how, server+": {bundled: "+b.Name+"}")
+		}
+	}
+	return ""
 }
 
 func (v view) Await(ctx context.Context, server string) error {

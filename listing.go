@@ -44,7 +44,7 @@ func (g *Gateway) Tools(ctx context.Context, o ListOptions) (tool.Listing, error
 	if o.Server != "" {
 		m := p.byName[o.Server]
 		if m == nil {
-			return tool.Listing{}, p.noServer(o.Server)
+			return tool.Listing{}, view{g, p}.noServer(o.Server)
 		}
 		members = []*member{m}
 	}
@@ -79,9 +79,11 @@ func (s *scoped) withheld(tools []tool.Tool) []tool.Withheld {
 	return out
 }
 
-func (p *pool) noServer(name string) error {
+func (v view) noServer(name string) error {
 	text := fmt.Sprintf("There is no server %s.", name)
-	if near := p.catalog.Snapshot().NearServers(name, 3); len(near) > 0 {
+	if how := v.Offered(name); how != "" {
+		text += " " + how
+	} else if near := v.catalog.Snapshot().NearServers(name, 3); len(near) > 0 {
 		text += " The nearest are: " + strings.Join(near, ", ") + "."
 	}
 	return &tool.Error{Kind: tool.NotFound, Text: text}

@@ -21,6 +21,13 @@ type shelf struct {
 	black tool.ID
 }
 
+func (s *shelf) Offered(name string) string {
+	if name == "python" {
+		return "It comes with Tenon."
+	}
+	return ""
+}
+
 func (s *shelf) HasServer(name string) bool {
 	for _, t := range s.tools {
 		if t.Server == name {

@@ -18,6 +18,7 @@ type downShelf struct {
 }
 
 func (*downShelf) HasServer(string) bool                 { return true }
+func (*downShelf) Offered(string) string                 { return "" }
 func (s *downShelf) Await(context.Context, string) error { return s.why }
 
 func misnamed(t *testing.T, c call.Catalog, server, name string) *tool.Result {
@@ -57,6 +58,7 @@ func TestMixedUp(t *testing.T) {
 	for _, c := range []struct{ server, tool, want string }{
 		{"get-sum", "everything", "There is no server get-sum. Server and tool are mixed up. The nearest tools are: everything/get-sum."},
 		{"echo", "everything", "There is no server echo. Server and tool are mixed up. The nearest tools are: other/echo."},
+		{"python", "run", "There is no server python. It comes with Tenon."},
 		{"nothing", "everything", "There is no server nothing. Server and tool may have been mixed up: check both names against the list of tools."},
 	} {
 		if res := misnamed(t, s, c.server, c.tool); res.Kind != tool.NotFound || res.Text() != c.want {

@@ -16,6 +16,8 @@ import (
 type Catalog interface {
 	// HasServer reports whether the server is configured.
 	HasServer(server string) bool
+	// Offered says how a server that is not there comes to be; "" where that is unknown.
+	Offered(server string) string
 	// Await waits until the tools of the server are known; the error says why
 	// they will not be. An empty name waits for all servers, for as long as a
 	// correction may take, and fails for none of them.
@@ -166,7 +168,9 @@ func (r *Request) notFound(c Catalog, known bool, there []*tool.Tool) *tool.Resu
 		return r.fail(tool.NotFound, "%s", b.String())
 	}
 	nearServers, nearTools := c.Near(r.Server, r.Tool)
-	if meant := swapped(c, r); meant != nil {
+	if how := c.Offered(r.Server); how != "" && !known {
+		b.WriteString(" " + how)
+	} else if meant := swapped(c, r); meant != nil {
 		b.WriteString(" Server and tool are mixed up.")
 		nearServers, nearTools = nil, meant
 	} else if c.HasServer(r.Tool) || !known && r.Server != "" {
