@@ -192,7 +192,7 @@ func dieAndComeBack(t *testing.T, one, two tab, tmp, url string) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	pid, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(before), "tenon-browser-"), "-")
-	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); <-tick.C {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-tick.C {
 		if _, err := os.Stat(filepath.Join("/proc", pid)); err != nil {
 			break // its server has ended too
 		}

@@ -30,7 +30,7 @@ func asked(ts *testscript.TestScript, _ bool, args []string) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	var out []byte
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); <-tick.C {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); <-tick.C {
 		cmd := exec.Command("tenon", "approvals", "--output", "json", "--gateway", ts.Getenv("URL"))
 		cmd.Dir, cmd.Env = ts.Getenv("WORK"), environment(ts)
 		out, _ = cmd.CombinedOutput() // what it says tells what is wrong

@@ -180,7 +180,7 @@ func logged(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); <-tick.C {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); <-tick.C {
 		if strings.Count(ts.ReadFile("serve.log"), args[0]) >= n {
 			return
 		}

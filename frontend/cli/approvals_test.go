@@ -48,7 +48,7 @@ func (s *shown) wait(t *testing.T, text string, n int) {
 		}
 		select {
 		case <-s.more:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("%q is not shown %d times:\n%s", text, n, all)
 		}
 	}

@@ -118,7 +118,7 @@ func TestOfficialClient(t *testing.T) {
 					if got != want {
 						t.Errorf("progress %v, want %v", got, want)
 					}
-				case <-time.After(10 * time.Second):
+				case <-time.After(time.Minute):
 					t.Fatalf("progress %v never came", want)
 				}
 			}

@@ -255,7 +255,7 @@ func (p *person) hears(t *testing.T, want string) {
 			if got == want {
 				return
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("never heard %q", want)
 		}
 	}

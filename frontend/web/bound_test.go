@@ -24,7 +24,7 @@ func open(t *testing.T, addr string) (net.Conn, *http.Response) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: "+addr+"\r\n\r\n"); err != nil {
@@ -40,7 +40,7 @@ func open(t *testing.T, addr string) (net.Conn, *http.Response) {
 // again opens connections until one is let in.
 func again(t *testing.T, addr string) net.Conn {
 	t.Helper()
-	late := time.Now().Add(10 * time.Second)
+	late := time.Now().Add(time.Minute)
 	for {
 		c, res := open(t, addr)
 		if res.StatusCode == http.StatusOK {

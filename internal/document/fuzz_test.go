@@ -33,7 +33,7 @@ type convertFunc = func(context.Context, draft.Source, *draft.Out) error
 // wrong with the file. What breaks in it is not caught here.
 func try(t *testing.T, f convertFunc, src draft.Source) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var b strings.Builder
 	out := draft.NewOut(ctx, &b, draft.Options{MaxChars: 100_000, NoOCR: true}, func(context.Context, draft.Source, *draft.Out) error {

@@ -221,7 +221,7 @@ func TestRefusals(t *testing.T) {
 		} {
 			d := v.double()
 			d.Fail(c.fault)
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			_, err := client(t, v.kind, d, v.model).Ask(ctx, ask(model.Request{}, model.Text("Well?")))
 			cancel()
 			if err == nil || !strings.Contains(err.Error(), c.want) || len(d.Calls()) != c.calls || strings.Contains(err.Error(), doubles.Key) {
@@ -334,7 +334,7 @@ func TestCancel(t *testing.T) {
 			_, err := client(t, v.kind, d, v.model).Ask(ctx, ask(model.Request{}, model.Text("Well?")))
 			stop.Stop()
 			cancel()
-			if err == nil || !strings.Contains(err.Error(), "canceled") || time.Since(start) > 5*time.Second {
+			if err == nil || !strings.Contains(err.Error(), "canceled") || time.Since(start) > 30*time.Second {
 				t.Errorf("%s: %v after %v", v.name, err, time.Since(start))
 			}
 		}

@@ -101,7 +101,7 @@ func TestOutlet(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Close() })
-		if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.WriteString(c, strings.ReplaceAll(lines, "\n", "\r\n")+"\r\n\r\n"); err != nil {

@@ -253,7 +253,7 @@ func TestCancel(t *testing.T) {
 	defer cancel()
 	start := time.Now()
 	_, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: transcription, Arguments: map[string]any{"audio_path_or_url": asData(wav(1, 8000))}})
-	if err == nil || time.Since(start) > 5*time.Second {
+	if err == nil || time.Since(start) > 30*time.Second {
 		t.Errorf("%v after %v", err, time.Since(start))
 	}
 }

@@ -24,7 +24,7 @@ func TestPipe(t *testing.T) {
 	if _, out := call[hits](t, cs, "query_host_log", nil); len(out.Entries) != 20 {
 		t.Errorf("%+v", out)
 	}
-	if took := time.Since(begin); took > 10*time.Second {
+	if took := time.Since(begin); took > time.Minute {
 		t.Error(took)
 	}
 }

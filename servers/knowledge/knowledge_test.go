@@ -100,7 +100,7 @@ func (b *base) eventually(tool string, arguments map[string]any, want string) st
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	want, not := strings.CutPrefix(want, "!")
-	for end := time.Now().Add(20 * time.Second); ; <-tick.C {
+	for end := time.Now().Add(time.Minute); ; <-tick.C {
 		text, _ := b.call(tool, arguments)
 		if strings.Contains(text, want) != not {
 			return text

@@ -183,7 +183,7 @@ func TestProgress(t *testing.T) {
 		if got.ProgressToken != "a token" || got.Progress < 1 || !strings.Contains(got.Message, "characters so far") {
 			t.Errorf("%+v", got)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("nothing was told")
 	}
 }
@@ -196,7 +196,7 @@ func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	start := time.Now()
-	if _, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: "reasoning", Arguments: map[string]any{"question": "?"}}); err == nil || time.Since(start) > 5*time.Second {
+	if _, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: "reasoning", Arguments: map[string]any{"question": "?"}}); err == nil || time.Since(start) > 30*time.Second {
 		t.Errorf("%v after %v", err, time.Since(start))
 	}
 }

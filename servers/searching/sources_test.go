@@ -313,7 +313,7 @@ func TestOneDeadline(t *testing.T) {
 	w.serper.Fail(doubles.Fault{Slow: time.Minute})
 	began := time.Now()
 	wants(t, w.refuse("google_search", args{"q": "x"}), "time")
-	if took := time.Since(began); took < 4*time.Second || took > 8*time.Second {
+	if took := time.Since(began); took < 4*time.Second || took > 30*time.Second {
 		t.Errorf("it took %s", took)
 	}
 }

@@ -256,7 +256,7 @@ func TestCancel(t *testing.T) {
 	defer cancel()
 	start := time.Now()
 	_, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: "visual_question_answering", Arguments: map[string]any{"image_path_or_url": asData("", encoded(t, drawing("A", 1))), "question": "?"}})
-	if err == nil || time.Since(start) > 5*time.Second {
+	if err == nil || time.Since(start) > 30*time.Second {
 		t.Errorf("%v after %v", err, time.Since(start))
 	}
 }

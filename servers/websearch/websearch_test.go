@@ -454,7 +454,7 @@ func TestCanceledSearchEnds(t *testing.T) {
 	defer cancel()
 	start := time.Now()
 	_, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: "web_search", Arguments: map[string]any{"query": "lighthouse"}})
-	if err == nil || time.Since(start) > 5*time.Second {
+	if err == nil || time.Since(start) > 30*time.Second {
 		t.Errorf("%v after %s", err, time.Since(start))
 	}
 }

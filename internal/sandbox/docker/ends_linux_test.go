@@ -171,7 +171,7 @@ func TestEngineGoesAway(t *testing.T) {
 	began := time.Now()
 	r.tear()
 	all.Wait()
-	if took := time.Since(began); took > 10*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}
 	for _, err := range errs {

@@ -56,7 +56,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(10 * time.Second); !is(); <-tick.C {
+	for end := time.Now().Add(time.Minute); !is(); <-tick.C {
 		if time.Now().After(end) {
 			t.Fatal(what)
 		}
@@ -122,7 +122,7 @@ func TestDeath(t *testing.T) {
 	if _, err := third.Check(t.Context()); err == nil {
 		t.Error("false makes sandboxes")
 	}
-	late := time.AfterFunc(10*time.Second, func() { _ = hold.Close() })
+	late := time.AfterFunc(time.Minute, func() { _ = hold.Close() })
 	defer late.Stop()
 	if err := orphan.Wait(); err == nil || orphan.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		t.Errorf("the orphan: %v", err)
@@ -185,7 +185,7 @@ func TestKilled(t *testing.T) {
 	}
 	select {
 	case <-x.Done():
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("it is not done")
 	}
 	if _, err := x.Command(t.Context(), sandbox.Command{Line: "true"}); err == nil {

@@ -299,7 +299,7 @@ func canceled(t *testing.T, x sandbox.Sandbox) {
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		began := time.Now()
-		if err := run(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 10*time.Second {
+		if err := run(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > time.Minute {
 			t.Errorf("%s: %v after %v", name, err, time.Since(began))
 		}
 		cancel()

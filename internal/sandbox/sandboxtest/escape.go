@@ -277,7 +277,7 @@ func links(t *testing.T, x sandbox.Sandbox) {
 		"        except OSError: shutil.rmtree('real', True)  # a file was put there meanwhile\nEND\npython3 turn.py "+shell(h.Dir)+" >/dev/null 2>&1 &")
 	end := time.Now().Add(1500 * time.Millisecond)
 	seen := 0
-	for late := end.Add(10 * time.Second); time.Now().Before(end) || seen == 0 && time.Now().Before(late); { // a busy machine sees it when the turning has ended
+	for late := end.Add(time.Minute); time.Now().Before(end) || seen == 0 && time.Now().Before(late); { // a busy machine sees it when the turning has ended
 		if _, r, err := x.Get(t.Context(), "turn/real/secret"); err == nil {
 			var buf [100]byte
 			n, _ := r.Read(buf[:])
@@ -313,7 +313,7 @@ func forks(t *testing.T, x sandbox.Sandbox) {
 		t.Errorf("the host cannot start a process: %v", err)
 	}
 	began := time.Now()
-	if err := x.Kill(t.Context()); err != nil || time.Since(began) > 20*time.Second {
+	if err := x.Kill(t.Context()); err != nil || time.Since(began) > time.Minute {
 		t.Errorf("%v after %v", err, time.Since(began))
 	}
 }

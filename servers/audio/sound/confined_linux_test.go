@@ -47,7 +47,7 @@ func TestConfined(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	start := time.Now()
-	if out, err := bench.Run(ctx, "/usr/bin/tail", "", "-f"); err == nil || time.Since(start) > 5*time.Second {
+	if out, err := bench.Run(ctx, "/usr/bin/tail", "", "-f"); err == nil || time.Since(start) > 30*time.Second {
 		t.Errorf("%q, %v after %v", out, err, time.Since(start))
 	}
 }

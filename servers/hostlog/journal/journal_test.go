@@ -429,7 +429,7 @@ func TestBeingWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		written = n
-		for end := time.Now().Add(20 * time.Second); newest(path) != fmt.Sprintf("online request %d", n-1); <-tick.C {
+		for end := time.Now().Add(time.Minute); newest(path) != fmt.Sprintf("online request %d", n-1); <-tick.C {
 			if time.Now().After(end) {
 				t.Fatalf("the newest entry is %q", newest(path))
 			}
