@@ -371,6 +371,7 @@ func TestRetryWaits(t *testing.T) {
 
 func TestPolite(t *testing.T) {
 	var now, most atomic.Int32
+	two, both := make(chan struct{}), sync.Once{}
 	web := serve(t, func(_ http.ResponseWriter, _ *http.Request) {
 		n := now.Add(1)
 		defer now.Add(-1)
@@ -380,7 +381,14 @@ func TestPolite(t *testing.T) {
 				break
 			}
 		}
-		<-time.After(20 * time.Millisecond)
+		if n >= 2 {
+			both.Do(func() { close(two) })
+		}
+		select { // until there were two at once, however slow they come
+		case <-two:
+			<-time.After(20 * time.Millisecond)
+		case <-time.After(time.Minute):
+		}
 	})
 	c := client(t, egress.Options{Allow: []string{web}, Polite: egress.Polite{AtOnce: 2, Every: 10 * time.Millisecond}})
 	start := time.Now()
@@ -398,6 +406,7 @@ func TestPolite(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
+	both.Do(func() { close(two) }) // from here on they come one by one
 	slow := client(t, egress.Options{Allow: []string{web}, Polite: egress.Polite{AtOnce: 1, Every: time.Hour}})
 	if _, err := slow.Do(t.Context(), egress.Request{URL: "http://" + web}); err != nil {
 		t.Fatal(err)

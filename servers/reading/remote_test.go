@@ -243,24 +243,24 @@ func TestSlow(t *testing.T) {
 		<-r.Context().Done()
 	})
 	k := w.knobs
-	k.Timeout = 300 * time.Millisecond
-	cs := connect(t, reading.Options{}, k)
-	start := time.Now()
-	refused(t, cs, args{"uri": "http://site.example/slow"}, "time for one call is over")
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("it took %s", took)
+	for k.Timeout = 300 * time.Millisecond; len(began) == 0; k.Timeout *= 4 { // on a busy machine the request may not have come yet
+		start := time.Now()
+		refused(t, connect(t, reading.Options{}, k), args{"uri": "http://site.example/slow"}, "time for one call is over")
+		if took := time.Since(start); took > k.Timeout+30*time.Second {
+			t.Fatalf("it took %s", took)
+		}
 	}
 	<-began
-	cs = connect(t, reading.Options{}, w.knobs)
+	cs := connect(t, reading.Options{}, w.knobs)
 	ctx, cancel := context.WithCancel(t.Context())
 	var cancelling sync.WaitGroup
 	cancelling.Go(func() { <-began; cancel() })
 	defer cancelling.Wait()
-	start = time.Now()
+	start := time.Now()
 	if res, err := cs.CallTool(ctx, params(args{"uri": "http://site.example/slow"})); err == nil {
 		t.Errorf("got %+v", res)
 	}
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("it took %s after it was cancelled", took)
 	}
 	w.clean(t)

@@ -169,16 +169,23 @@ func long(web *doubles.Web, chars int) string {
 
 func TestMapAndReduce(t *testing.T) {
 	var mu sync.Mutex
-	now, most := 0, 0
+	var once sync.Once
+	now, most, two := 0, 0, make(chan struct{})
 	b := &brain{answer: func(_ int, q string) (int, string) {
 		if strings.Contains(q, "was read in pieces") {
 			return http.StatusOK, "All boats together. [CONFIDENCE: HIGH]"
 		}
 		mu.Lock()
 		now++
-		most = max(most, now)
+		if most = max(most, now); now == 2 {
+			once.Do(func() { close(two) })
+		}
 		mu.Unlock()
-		<-time.After(20 * time.Millisecond) // so that those who may come at once do
+		select { // so that those who may come at once do
+		case <-two:
+			<-time.After(20 * time.Millisecond)
+		case <-time.After(time.Minute):
+		}
 		defer func() {
 			mu.Lock()
 			now--
