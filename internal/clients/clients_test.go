@@ -143,6 +143,60 @@ func TestImport(t *testing.T) {
 	}
 }
 
+// Servers that a client is told beside their entries not to start do not start here
+// either.
+func TestImportOfWhatIsOff(t *testing.T) {
+	w := home(t)
+	at := func(path string) string { return filepath.Join(w.Env["HOME"], path) }
+	write(t, at(".claude.json"), `{"mcpServers": {"on": {"command": "a"}, "off": {"command": "b"}, "two": {"command": "c"}}, "projects": {`+
+		fmt.Sprintf("%q", w.Project)+`: {"mcpServers": {"mine": {"command": "d"}, "mine-off": {"command": "e"}},
+		"disabledMcpServers": ["off", "mine-off"], "disabledMcpjsonServers": ["two", "p1"]}, "/elsewhere": {"disabledMcpServers": ["on"]}}}`)
+	write(t, at("work/.mcp.json"), `{"mcpServers": {"p0": {"command": "p0"}, "p1": {"command": "p1"}, "p2": {"command": "p2"}, "p3": {"command": "p3"}, "p4": {"command": "p4"}}}`)
+	write(t, at(".claude/settings.json"), `{"disabledMcpjsonServers": ["p2"]}`)
+	write(t, at("work/.claude/settings.json"), `{"disabledMcpjsonServers": ["p3"]}`)
+	write(t, at("work/.claude/settings.local.json"), `{"disabledMcpjsonServers": ["p4", "on"]}`)
+	write(t, at(".gemini/settings.json"), `{"mcpServers": {"on": {"command": "f"}, "out": {"command": "g"}, "unnamed": {"command": "h"}, "Slept": {"command": "i"}},
+		"mcp": {"excluded": ["out"]}, "allowMCPServers": []}`)
+	write(t, at("work/.gemini/settings.json"), `{"mcpServers": {"proj": {"command": "j"}}, "mcp": {"allowed": ["on", "out", "Slept", "proj"]}}`)
+	write(t, at(".gemini/mcp-server-enablement.json"), `{"slept": {"enabled": false}, "on": {"enabled": true}}`)
+	for id, want := range map[string]string{
+		"claude-code": "on off:off two mine mine-off:off p0 p1:off p2:off p3:off p4:off",
+		"gemini":      "on out:out unnamed:out Slept:off proj",
+	} {
+		var got []string
+		for _, s := range clients.Find(id).Settings(w) {
+			servers, err := s.Read()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, found := range servers {
+				switch {
+				case strings.Contains(found.Held, "switched off"):
+					found.Name += ":off"
+				case found.Held != "":
+					found.Name += ":out"
+				}
+				got = append(got, found.Name)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %v\nwant %s", id, got, want)
+		}
+	}
+	write(t, at(".vscode/mcp.json"), `{"servers": {"pipe": {"type": "http", "url": "unix:///run/x.sock"}, "named": {"type": "http", "url": "${env:HERE}/mcp"}}}`)
+	file, err := clients.File(w, at(".vscode/mcp.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := file.Read(); err != nil || len(found) != 2 || !strings.Contains(found[0].Held, "URL") || found[1].Held != "" {
+		t.Errorf("%+v %v", found, err)
+	}
+	write(t, at("work/.claude/settings.local.json"), `{"disabledMcpjsonServers": [`)
+	if _, err := clients.Find("claude-code").Settings(w)[1].Read(); err == nil || !strings.Contains(err.Error(), "settings.local.json:") {
+		t.Error("a broken file that may switch servers off:", err)
+	}
+}
+
 var toURL = clients.Entry{URL: "http://127.0.0.1:8400/mcp"}
 
 func entryFor(c *clients.Client) clients.Entry {

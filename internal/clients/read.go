@@ -43,7 +43,8 @@ func (s Settings) Read() ([]Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.entriesOf(root, at), nil
+	out := s.entriesOf(root, at)
+	return out, s.hold(out)
 }
 
 // Own returns the servers that stand where Connect writes: Read without those of
@@ -267,10 +268,12 @@ func (r *reader) address() {
 	if v := r.text("bearer_token_env_var"); v != "" {
 		s.Headers = append(s.Headers, Pair{"Authorization", "Bearer ${env:" + v + "}"})
 	}
-	if s.Command == "" || s.URL == "" {
-		return
+	switch scheme, _, is := strings.Cut(s.URL, "://"); {
+	case s.Command != "" && s.URL != "":
+		s.Held = "it has both a command and a URL"
+	case is && !strings.Contains(scheme, "$") && !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https"):
+		s.Held = "its URL is neither http nor https"
 	}
-	s.Held = "it has both a command and a URL"
 }
 
 // guards reads what a client keeps from running. None of it is lost: such an entry
@@ -278,7 +281,7 @@ func (r *reader) address() {
 func (r *reader) guards() {
 	for key, off := range map[string]string{"disabled": "true", "enabled": "false"} {
 		if n := r.take(key); n != nil && n.text == off {
-			r.server.Held = "it is switched off"
+			r.server.Held = heldOff
 		}
 	}
 	for _, key := range []string{"disabledTools", "excludeTools", "disabled_tools"} {
