@@ -106,6 +106,11 @@ func TestUndeclaredIsTold(t *testing.T) {
 	if n := strings.Count(log.String(), "have no metadata"); n != 1 {
 		t.Errorf("the log tells %d times of tools without metadata, want once:\n%s", n, log.String())
 	}
+	for name := range drafts {
+		if _, name, _ = strings.Cut(name, "/"); len(drafts) < 6 || !strings.Contains(log.String(), name) {
+			t.Errorf("of %d tools without metadata the log does not name %s:\n%s", len(drafts), name, log.String())
+		}
+	}
 	if err := os.WriteFile(path, []byte(config+"strict: true\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

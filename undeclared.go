@@ -6,8 +6,10 @@ import (
 	"github.com/tenon-mcp/tenon/tool"
 )
 
-// aloud is how many tools of one listing are warned of one by one.
-const aloud = 5
+const (
+	aloud   = 5   // tools of one listing that are warned of one by one
+	inAWord = 200 // those that one warning names
+)
 
 // warnUndeclared tells the operator, once for each tool, which tools of a member
 // nobody has declared. Whoever calls it holds offering.
@@ -32,8 +34,12 @@ func (k maker) warnUndeclared(m *member) {
 		}
 		return
 	}
+	more := ""
+	if len(names) > inAWord {
+		more = ", …"
+	}
 	k.log.Warn("tools have no metadata: they count as neither read-only nor safe to run side by side", "server", m.name,
-		"count", len(names), "tools", strings.Join(names[:aloud], ", ")+", …", "hint", "tenon check --connect prints entries for tools:")
+		"count", len(names), "tools", strings.Join(names[:min(len(names), inAWord)], ", ")+more, "hint", "tenon check --connect prints entries for tools:")
 }
 
 // draft returns the entry of tools: that declares a tool as what its server says
