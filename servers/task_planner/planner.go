@@ -16,15 +16,15 @@ package planner
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/typed"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -127,11 +127,18 @@ type listInput struct {
 	Offset int    `json:"offset,omitempty" jsonschema:"how many of them to pass over, where they do not fit into one answer"`
 }
 
+// changes are the annotations of a tool that changes the plan.
+func changes(idempotent bool) *mcp.ToolAnnotations {
+	a := typed.ReadsHere()
+	a.ReadOnlyHint, a.IdempotentHint = false, idempotent
+	return a
+}
+
 func (s *server) addAdd(srv *mcp.Server) {
-	def, in := definition[addInput]("add_todo", "Add todos",
-		"Adds todos to the plan of the current task, and shows the plan. Use it to split a task of several steps into steps, before the first of them is done.", false)
-	in.Properties["titles"].Type, in.Properties["titles"].Types = "array", nil
-	mcp.AddTool(srv, def, func(ctx context.Context, req *mcp.CallToolRequest, in addInput) (*mcp.CallToolResult, plan, error) {
+	typed.AddContent(srv, typed.Spec{
+		Name: "add_todo", Title: "Add todos", Annotations: changes(false),
+		Description: "Adds todos to the plan of the current task, and shows the plan. Use it to split a task of several steps into steps, before the first of them is done.",
+	}, func(ctx context.Context, req *mcp.CallToolRequest, in addInput) ([]mcp.Content, plan, error) {
 		titles, err := cleanTitles(in.Titles)
 		if err != nil {
 			return nil, plan{}, err
@@ -148,55 +155,50 @@ func (s *server) addAdd(srv *mcp.Server) {
 		if err != nil {
 			return nil, plan{}, err
 		}
-		return answer(message, todos, listInput{})
+		text, p := answer(message, todos, listInput{})
+		return typed.Text(text), p, nil
 	})
 }
 
 func (s *server) addList(srv *mcp.Server) {
-	def, schema := definition[listInput]("list_todos", "List todos",
-		"Shows the plan of the current task: its todos with their ids, and which of them are done.", false)
-	def.Annotations.ReadOnlyHint, def.Annotations.IdempotentHint = true, true
-	p := schema.Properties
-	p["status"].Default, p["status"].Enum = json.RawMessage(`"all"`), []any{"all", "pending", "completed"}
-	p["offset"].Default = json.RawMessage(`0`)
-	mcp.AddTool(srv, def, func(ctx context.Context, req *mcp.CallToolRequest, in listInput) (*mcp.CallToolResult, plan, error) {
+	typed.AddContent(srv, typed.Spec{
+		Name: "list_todos", Title: "List todos",
+		Description: "Shows the plan of the current task: its todos with their ids, and which of them are done.",
+		Defaults:    map[string]any{"status": "all", "offset": 0},
+		Choices:     map[string][]any{"status": {"all", "pending", "completed"}},
+	}, func(ctx context.Context, req *mcp.CallToolRequest, in listInput) ([]mcp.Content, plan, error) {
 		todos, err := s.store.read(ctx, s.taskOf(req))
 		if err != nil {
 			return nil, plan{}, err
 		}
-		return answer("", todos, in)
+		text, p := answer("", todos, in)
+		return typed.Text(text), p, nil
 	})
 }
 
 func (s *server) addComplete(srv *mcp.Server) {
-	s.addByID(srv, "complete_todo", "Complete todos",
-		"Marks todos of the current task as done, and shows the plan. Call it as soon as a step is done.", "Completed",
-		func(todos []todo, chosen map[string]bool) []todo {
-			for i := range todos {
-				todos[i].Completed = todos[i].Completed || chosen[todos[i].ID]
-			}
-			return todos
-		})
+	s.addByID(srv, typed.Spec{
+		Name: "complete_todo", Title: "Complete todos", Annotations: changes(true),
+		Description: "Marks todos of the current task as done, and shows the plan. Call it as soon as a step is done.",
+	}, "Completed", func(todos []todo, chosen map[string]bool) []todo {
+		for i := range todos {
+			todos[i].Completed = todos[i].Completed || chosen[todos[i].ID]
+		}
+		return todos
+	})
 }
 
 func (s *server) addDelete(srv *mcp.Server) {
-	s.addByID(srv, "delete_todo", "Delete todos",
-		"Takes todos out of the plan of the current task, and shows what is left. For what turned out not to be needed; what is done is marked with complete_todo.", "Deleted",
-		func(todos []todo, chosen map[string]bool) []todo {
-			kept := todos[:0]
-			for _, t := range todos {
-				if !chosen[t.ID] {
-					kept = append(kept, t)
-				}
-			}
-			return kept
-		})
+	s.addByID(srv, typed.Spec{
+		Name: "delete_todo", Title: "Delete todos", Annotations: changes(false),
+		Description: "Takes todos out of the plan of the current task, and shows what is left. For what turned out not to be needed; what is done is marked with complete_todo.",
+	}, "Deleted", func(todos []todo, chosen map[string]bool) []todo {
+		return slices.DeleteFunc(todos, func(t todo) bool { return chosen[t.ID] })
+	})
 }
 
-func (s *server) addByID(srv *mcp.Server, name, title, description, verb string, apply func([]todo, map[string]bool) []todo) {
-	def, in := definition[idsInput](name, title, description, name == "complete_todo")
-	in.Properties["todo_ids"].Type, in.Properties["todo_ids"].Types = "array", nil
-	mcp.AddTool(srv, def, func(ctx context.Context, req *mcp.CallToolRequest, in idsInput) (*mcp.CallToolResult, plan, error) {
+func (s *server) addByID(srv *mcp.Server, sp typed.Spec, verb string, apply func([]todo, map[string]bool) []todo) {
+	typed.AddContent(srv, sp, func(ctx context.Context, req *mcp.CallToolRequest, in idsInput) ([]mcp.Content, plan, error) {
 		if len(in.TodoIDs) == 0 || len(in.TodoIDs) > maxTodos {
 			return nil, plan{}, fmt.Errorf("todo_ids must name 1 to %d todos; list_todos shows their ids", maxTodos)
 		}
@@ -212,22 +214,9 @@ func (s *server) addByID(srv *mcp.Server, name, title, description, verb string,
 		if err != nil {
 			return nil, plan{}, err
 		}
-		return answer(message, todos, listInput{})
+		text, p := answer(message, todos, listInput{})
+		return typed.Text(text), p, nil
 	})
-}
-
-// definition is what all tools here have in common, with the schema of In in it. It panics where In has no
-// schema, as mcp.AddTool does on a bad tool.
-func definition[In any](name, title, description string, idempotent bool) (*mcp.Tool, *jsonschema.Schema) {
-	schema, err := jsonschema.For[In](nil)
-	if err != nil {
-		panic(err)
-	}
-	no := false
-	return &mcp.Tool{
-		Name: name, Description: description, InputSchema: schema,
-		Annotations: &mcp.ToolAnnotations{Title: title, DestructiveHint: &no, IdempotentHint: idempotent, OpenWorldHint: &no},
-	}, schema
 }
 
 // taskOf returns the task that a call is for.

@@ -116,6 +116,9 @@ func TestPlanFromBeginningToEnd(t *testing.T) {
 	if text, _, p := call(t, dir, "list_todos", `{"status": "pending"}`, nil); len(p.Todos) != 1 || p.Total != 2 || strings.Contains(text, "Read the log") {
 		t.Errorf("pending ones: %q %+v", text, p)
 	}
+	if text, isError, p := call(t, dir, "list_todos", `{"status": null, "offset": null}`, nil); isError || len(p.Todos) != 2 {
+		t.Errorf("arguments that are null: %q %+v", text, p)
+	}
 	text, isError, p = call(t, dir, "delete_todo", `{"todo_ids": ["(`+strings.ToUpper(second)+`)"]}`, nil)
 	if isError || !strings.HasPrefix(text, "Deleted: Find the change\n") || p.Total != 1 || p.Todos[0].ID != first {
 		t.Errorf("deleted: %q %+v", text, p)

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A plan is the list as a program wants it: the part of it that the text shows.
@@ -163,7 +161,7 @@ func some(ids []string) string {
 }
 
 // answer shows the plan, as much of it as fits.
-func answer(message string, todos []todo, in listInput) (*mcp.CallToolResult, plan, error) {
+func answer(message string, todos []todo, in listInput) (string, plan) {
 	p := plan{Message: message, Total: len(todos), Todos: []todo{}}
 	var chosen []todo
 	for _, t := range todos {
@@ -210,7 +208,7 @@ func answer(message string, todos []todo, in listInput) (*mcp.CallToolResult, pl
 		}
 		fmt.Fprintf(&b, "\n%d more are not shown: call list_todos with %s.\n", p.LeftOut, more)
 	}
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.TrimRight(b.String(), "\n")}}}, p, nil
+	return strings.TrimRight(b.String(), "\n"), p
 }
 
 func (t todo) line(width int) string {
