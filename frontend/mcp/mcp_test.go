@@ -245,7 +245,7 @@ func TestWhatWasDoneIsSaid(t *testing.T) {
 		{"denied", "one__pid", `{}`, []string{`"isError":true`, `"tenon/error_kind":"denied"`}},
 		{"unavailable", "dead__echo", `{}`, []string{`"isError":true`, `"tenon/error_kind":"unavailable"`, "no key"}},
 		{"the tool's error", "one__fail", `{}`, []string{`"isError":true`, "it did not work"}},
-		{"cut", "one__big", `{"size":50000}`, []string{`[cut from 50000 to 16000 characters; the whole is kept as handle h_`, `"tenon/notes":[{"stage":"shape"`}},
+		{"cut", "one__big", `{"size":50000}`, []string{`[cut from 50000 to 16000 characters; what the server gave is kept whole as handle h_`, `"tenon/notes":[{"stage":"shape"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			answer := call(c.tool, c.args)

@@ -150,10 +150,10 @@ func (s *shaper) text(a *answerParts) {
 		s.structure(a, budget, true)
 		s.cut(a, s.limit-a.structuredChars)
 	default:
+		s.cut(a, s.limit) // first, so that the handle of the result is the one that the text names
 		if a.structuredChars > s.limit {
 			s.structure(a, s.limit, false)
 		}
-		s.cut(a, s.limit)
 	}
 }
 
@@ -257,7 +257,7 @@ func keptAs(h *tool.Handle) string {
 	if h == nil {
 		return ""
 	}
-	return "; the whole is kept as handle " + h.ID
+	return "; what the server gave is kept whole as handle " + h.ID
 }
 
 // cutMark is what every text begins with that says that something was cut.

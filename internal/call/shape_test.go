@@ -119,6 +119,19 @@ func TestTheWholeIsKept(t *testing.T) {
 	}
 }
 
+// TestTheHandleIsThatOfTheText: where text and data are both cut, the handle of the result is
+// the one that the text says to read on with.
+func TestTheHandleIsThatOfTheText(t *testing.T) {
+	res, k := shaped(t, answerOf(textOf(strings.Repeat("one line\n", 50)), `{"other":"`+strings.Repeat("x", 500)+`"}`), 100, "")
+	if len(k.bodies) != 2 || !strings.HasPrefix(k.bodies[0], "one line") || !strings.HasPrefix(k.bodies[1], `{"other"`) {
+		t.Fatalf("kept %q", k.bodies)
+	}
+	if res.Handle == nil || !strings.Contains(res.Text(), fmt.Sprintf(`{"id": %q`, res.Handle.ID)) || len(res.Notes) != 2 ||
+		!strings.HasSuffix(res.Notes[0].Text, "what the server gave is kept whole as handle "+res.Handle.ID) {
+		t.Errorf("%+v: %s", res.Handle, res.Text())
+	}
+}
+
 func TestCutBetweenElements(t *testing.T) {
 	var items []string
 	for i := range 50 {
