@@ -276,18 +276,16 @@ func Reason(host string, err error) error {
 	}
 	var network net.Error
 	var cert *tls.CertificateVerificationError
-	var record tls.RecordHeaderError
-	const refused = syscall.Errno(10061) // Windows' word, which is none of the portable errors
 	switch {
 	case errors.Is(err, context.Canceled):
 		return &failure{"canceled", err}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return &failure{host + " did not answer in whole in time", err}
-	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, refused):
+	case isRefused(err):
 		return &failure{host + " refused the connection: nothing listens on that port", err}
 	case errors.As(err, &cert):
 		return &failure{fmt.Sprintf("the certificate of %s is not valid: %s", host, Plain(cert.Err.Error(), 200)), err}
-	case errors.As(err, &record):
+	case isPlain(err):
 		return &failure{host + " does not speak TLS on that port; try http:// in place of https://", err}
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return &failure{host + " ended its answer too early", err}
@@ -295,6 +293,24 @@ func Reason(host string, err error) error {
 		return &failure{"the proxy wants a login: an operator can put user and password into its address", err}
 	}
 	return &failure{host + ": " + Plain(err.Error(), 200), err}
+}
+
+func isRefused(err error) bool {
+	const windows = syscall.Errno(10061) // its word, which is none of the portable errors
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, windows)
+}
+
+// unmet reports whether nobody was met who could answer: whatever is asked for there, it
+// will be the same.
+func unmet(err error) bool {
+	_, cert := errors.AsType[*tls.CertificateVerificationError](err)
+	return isRefused(err) || isPlain(err) || cert
+}
+
+// isPlain reports whether something other than TLS answered where TLS was spoken.
+func isPlain(err error) bool {
+	_, record := errors.AsType[tls.RecordHeaderError](err)
+	return record || errors.Is(err, http.ErrSchemeMismatch)
 }
 
 // A failure is an error whose text is for the model, and its cause for the code.

@@ -21,12 +21,16 @@ const (
 	robotsTime  = 10 * time.Second
 )
 
-// A RobotsError is the error for a page that its site wants no program to read.
-type RobotsError struct{ host, why string }
+// A RobotsError is the error for a page that its site wants no program to read, or
+// may want none to.
+type RobotsError struct{ host, unread string }
 
 // Error says who does not want it.
 func (e *RobotsError) Error() string {
-	return fmt.Sprintf("refused: %s. %s asks programs to stay away by its robots.txt; use another source", e.why, show(e.host))
+	if e.unread != "" {
+		return fmt.Sprintf("refused: what %s lets programs read is not known, since its robots.txt cannot be read now (%s); use another source, or try again in a minute", show(e.host), e.unread)
+	}
+	return fmt.Sprintf("refused: the site does not want this page read by programs. %s asks them to stay away by its robots.txt; use another source", show(e.host))
 }
 
 // Refused says that a rule stands behind the error: see package typed.
@@ -41,7 +45,7 @@ type robots struct {
 // A stance is what one site said.
 type stance struct {
 	rules   []rule
-	closed  bool // nothing could be learned: the site is not to be entered
+	unread  string // why nothing could be learned: the site is not to be entered
 	expires time.Time
 }
 
@@ -57,10 +61,10 @@ func (r *robots) permit(ctx context.Context, c *Client, u *url.URL) error {
 	switch {
 	case err != nil:
 		return err
-	case s.closed:
-		return &RobotsError{u.Host, "its robots.txt cannot be read now"}
+	case s.unread != "":
+		return &RobotsError{u.Host, s.unread}
 	case !allowed(s.rules, target(u)):
-		return &RobotsError{u.Host, "the site does not want this page read by programs"}
+		return &RobotsError{host: u.Host}
 	}
 	return nil
 }
@@ -120,15 +124,17 @@ func (r *robots) makeRoom() {
 func ask(ctx context.Context, c *Client, origin string) (stance, error) {
 	ctx = context.WithValue(ctx, unheld{}, true) // the page itself waits for its turn
 	resp, err := c.Do(ctx, Request{URL: origin + "/robots.txt", MaxBody: robotsBytes, Cut: true, Timeout: robotsTime})
-	away := stance{closed: true, expires: time.Now().Add(robotsAway)}
+	away := stance{expires: time.Now().Add(robotsAway)}
 	switch {
-	case err != nil && (said(err) != nil || ctx.Err() != nil):
+	case err != nil && (said(err) != nil || ctx.Err() != nil || unmet(err)):
 		return stance{}, err
 	case err != nil:
+		away.unread = err.Error()
 		return away, nil
 	case resp.OK():
 		return stance{rules: parseRobots(resp.Body, "tenon"), expires: time.Now().Add(robotsKept)}, nil
 	case resp.Status >= http.StatusInternalServerError || resp.Status == http.StatusTooManyRequests:
+		away.unread = fmt.Sprintf("status %d", resp.Status)
 		return away, nil
 	}
 	return stance{expires: time.Now().Add(robotsKept)}, nil

@@ -90,6 +90,29 @@ func TestRobots(t *testing.T) {
 	}
 }
 
+// TestRobotsUnread: a site that cannot be asked has asked nobody to stay away, and where
+// the page would fail as well, that is what is said.
+func TestRobotsUnread(t *testing.T) {
+	status := http.StatusServiceUnavailable
+	web := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+	get := func(url string) string {
+		_, err := client(t, egress.Options{Allow: []string{web, "127.0.0.1:1"}}).Do(t.Context(), egress.Request{URL: url, Robots: true})
+		if err == nil {
+			t.Fatalf("%s is read", url)
+		}
+		return err.Error()
+	}
+	for url, want := range map[string]string{
+		"http://" + web + "/a":  "cannot be read now (status 503)",
+		"https://" + web + "/a": "does not speak TLS on that port; try http://",
+		"http://127.0.0.1:1/a":  "nothing listens on that port",
+	} {
+		if got := get(url); !strings.Contains(got, want) || strings.Contains(got, "stay away") {
+			t.Errorf("%s: %s", url, got)
+		}
+	}
+}
+
 func FuzzRobots(f *testing.F) {
 	f.Add("User-agent: *\nDisallow: /a*b$", "/axb")
 	f.Fuzz(func(_ *testing.T, file, path string) { egress.Allowed(file, "tenon", path) })
