@@ -158,6 +158,9 @@ func (k maker) server(s *config.Server, m *member) (*upstream.Server, error) {
 		Noticed: func(method string) { k.noticed(m.name, method) },
 		Logger:  k.log, Mask: k.secrets.Text,
 	}
+	if s.Care.Sampled {
+		o.Capabilities = json.RawMessage(`{"sampling":{}}`)
+	}
 	switch {
 	case s.Bundled != "":
 		if err := k.bundled(&o, s, m); err != nil {

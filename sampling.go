@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -63,6 +65,7 @@ type sampledHop struct {
 	v       view
 	call    *call.Request // nil: what is asked meanwhile is refused
 	instead bool          // the client is one that was made up for this call
+	able    bool          // the client can answer by itself
 	asked   atomic.Int32
 }
 
@@ -77,6 +80,7 @@ func sampled(v view, h hop, r *call.Request, client *relay.Client) (*sampledHop,
 			ClientInfo: json.RawMessage(`{"name":"tenon","version":"` + version() + `"}`),
 		})
 	}
+	way.able = !way.instead && slices.Contains(strings.Fields(client.Can()), "sampling")
 	return way, client
 }
 
@@ -188,7 +192,13 @@ func (h *sampledHop) Send(ctx context.Context, s *relay.Sending) (tool.Bytes, er
 		}
 		return h.hop.Send(ctx, &out)
 	}
-	if s.Meta == nil || h.call == nil { // nobody's
+	switch {
+	case h.call == nil: // nobody's
+		return h.hop.Send(ctx, &out)
+	case s.Meta == nil: // a legacy server
+		if !upstream.IsShared(h.m.server) { // each link is of one session or call
+			out.Stream = &sampledCall{h, s.Stream}
+		}
 		return h.hop.Send(ctx, &out)
 	}
 	had := h.declare(&out)
@@ -196,6 +206,31 @@ func (h *sampledHop) Send(ctx context.Context, s *relay.Sending) (tool.Bytes, er
 		return h.hop.Send(ctx, &out)
 	}
 	return h.rounds(ctx, &out)
+}
+
+// A sampledCall takes what a legacy server sends during one call, on a link that is the
+// call's or its session's: where the call's client has no way back, the model answers.
+type sampledCall struct {
+	h    *sampledHop
+	next relay.Handler // of the client; may be nil
+}
+
+// Asked implements relay.Handler.
+func (c *sampledCall) Asked(ctx context.Context, method string, params tool.Bytes) (tool.Bytes, *jsonrpc.Error) {
+	switch {
+	case method != createMessage:
+		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is not supported by this client, which declared sampling alone", method)
+	case c.h.able && c.next != nil:
+		return c.next.Asked(ctx, method, params)
+	}
+	return c.h.sample(ctx, params.Join())
+}
+
+// Heard implements relay.Handler.
+func (c *sampledCall) Heard(method string, params tool.Bytes) {
+	if c.next != nil {
+		c.next.Heard(method, params)
+	}
 }
 
 // declare says to a modern server that sampling can be done, and reports whether the

@@ -91,3 +91,41 @@ func TestWhoAnswersForAModel(t *testing.T) {
 		})
 	}
 }
+
+// TestWhoAnswersWhereNothingIsShared: servers with a link for each session or call ask the
+// model too, and only for the call that runs on the link.
+func TestWhoAnswersWhereNothingIsShared(t *testing.T) {
+	for _, c := range []struct{ isolation, client, server string }{
+		{"session", legacy, legacyOnly}, {"session", latest, legacyOnly}, {"call", legacy, legacyOnly}, {"session", latest, modernOnly}, {"call", latest, modernOnly},
+	} {
+		t.Run(c.isolation+": "+c.client+" to "+c.server, func(t *testing.T) {
+			d := doubles.OpenAI()
+			u := curious(t, c.server)
+			entry := "  %s: {url: %q, transport: streamable-http, retries: 0, isolation: %s}\n"
+			url := gatewayOf(t, fmt.Sprintf(entry+entry+"policy: {mode: bypass}\nsampling: {servers: [u], per_call: 3, model: {base_url: \"%s/v1\", name: gpt-4o, key: %s}}\n",
+				"u", u.url, c.isolation, "v", u.url, c.isolation, doubles.Start(t, d), doubles.Key))
+			deaf := dialIn(t, url+"/mcp/s/u", c.client, false, "bob")
+			if c.server == modernOnly {
+				if got := answering(t, url+"/mcp/s/u", c.client, "accept", map[string]any{"who": "cleo"}).call(t, "wonder"); !strings.HasPrefix(got, "two ") || !strings.Contains(got, "Second?") {
+					t.Errorf("got %q", got)
+				}
+				return
+			}
+			if got := deaf.call(t, "sample"); !strings.HasPrefix(got, "gpt-4o") || len(d.Calls()) != 1 {
+				t.Errorf("%q, and the model was asked %d times", got, len(d.Calls()))
+			}
+			if got := deaf.call(t, "insist"); !strings.Contains(got, "after 3:") || len(d.Calls()) != 4 {
+				t.Errorf("insisting: %q, and the model was asked %d times", got, len(d.Calls()))
+			}
+			if got := deaf.call(t, "elicit"); !strings.Contains(got, "does not support elicitation") {
+				t.Errorf("what the model is not for: %q", got)
+			}
+			if got := dialIn(t, url+"/mcp/s/v", c.client, false, "bob").call(t, "sample"); strings.Contains(got, "gpt-4o") || len(d.Calls()) != 4 {
+				t.Errorf("a server that may not ask: %q, and the model was asked %d times", got, len(d.Calls()))
+			}
+			if got := dialIn(t, url+"/mcp/s/u", c.client, true, "ann").call(t, "sample"); c.client == legacy && (got != "model of ann" || len(d.Calls()) != 4) {
+				t.Errorf("a client that can: %q, and the model was asked %d times", got, len(d.Calls()))
+			}
+		})
+	}
+}

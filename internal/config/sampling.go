@@ -65,8 +65,8 @@ func (l *loader) markSampled() {
 			continue
 		}
 		e := l.entries[at]
-		if e.server.Care.Agent != nil || e.server.Isolation != IsolationShared {
-			l.fail(l.cfg.Sampling.named[i], fmt.Sprintf("servers: %s cannot ask a model", quoteOf(l.cfg.Sampling.named[i], name)), "only servers of isolation: shared can, and no agents")
+		if e.server.Care.Agent != nil {
+			l.fail(l.cfg.Sampling.named[i], fmt.Sprintf("servers: %s cannot ask a model", quoteOf(l.cfg.Sampling.named[i], name)), "agents are asked, and ask nothing")
 			continue
 		}
 		e.server.Care.Sampled = true

@@ -32,7 +32,8 @@ type Call struct {
 	Meta []jsonrpc.Field
 	// Header goes along where the transport is HTTP.
 	Header http.Header
-	// Stream takes what comes on the stream of the answer, where there is one.
+	// Stream takes what comes on the stream of the answer, where there is one, and what
+	// the server asks on a link that is not shared: see Options.Capabilities.
 	Stream Handler
 	// Notes hears what the caller should know of the way the call took: that the
 	// state of its session is gone. Nil hears nothing.
@@ -176,6 +177,7 @@ func (l *link) call(ctx context.Context, c Call) (tool.Bytes, error) {
 	}
 	if c.Stream != nil {
 		r.Handler = foreign{l.from, c.Stream}
+		defer l.asked.begin(c.Stream)()
 	}
 	if told := c.Progress; told != nil {
 		r.Progress = func(params tool.Bytes) {

@@ -24,6 +24,7 @@ type peer struct {
 	version      string
 	capabilities json.RawMessage
 	meta         []jsonrpc.Field // what each request must say of this side; nil for a legacy peer
+	asked        *asked          // the calls that it may ask; nil where it may not
 }
 
 // hello is the result of initialize, and what this side reads of server/discover.
@@ -91,13 +92,13 @@ func (d *dialer) shake(ctx context.Context, c wire.Client, o opening, grace time
 	var legacyErr error
 	greet := func() {
 		d.tasks.Go(func() {
-			legacy, legacyErr = d.initialize(ctx, c, nil)
+			legacy, legacyErr = d.initialize(ctx, c, o.greeting)
 			close(greeted)
 		})
 	}
 	select {
 	case got := <-discovered:
-		return d.discovered(ctx, c, got.result, got.err)
+		return d.discovered(ctx, c, o, got.result, got.err)
 	case <-timer.C:
 		greet()
 	case <-c.Done():
@@ -106,7 +107,7 @@ func (d *dialer) shake(ctx context.Context, c wire.Client, o opening, grace time
 	select {
 	case got := <-discovered:
 		if got.err == nil && era.Supports(got.result.Join()) {
-			return d.discovered(ctx, c, got.result, nil)
+			return d.discovered(ctx, c, o, got.result, nil)
 		}
 		<-greeted
 	case <-greeted:
@@ -126,7 +127,7 @@ func (d *dialer) clientMeta() []jsonrpc.Field {
 }
 
 // discovered goes on with the answer to server/discover.
-func (d *dialer) discovered(ctx context.Context, c wire.Client, result tool.Bytes, err error) (peer, era.Era, error) {
+func (d *dialer) discovered(ctx context.Context, c wire.Client, o opening, result tool.Bytes, err error) (peer, era.Era, error) {
 	if err == nil && era.Supports(result.Join()) {
 		var h hello
 		if err := json.Unmarshal(result.Join(), &h); err != nil {
@@ -143,7 +144,7 @@ func (d *dialer) discovered(ctx context.Context, c wire.Client, result tool.Byte
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && era.IsModernError(e) && !era.OffersLegacy(e) {
 		if era.Offers(e) {
 			if result, err = d.discover(ctx, c); err == nil && era.Supports(result.Join()) {
-				return d.discovered(ctx, c, result, nil)
+				return d.discovered(ctx, c, o, result, nil)
 			}
 		}
 		return peer{}, era.Unknown, fmt.Errorf("server/discover: %w", err)
@@ -159,7 +160,7 @@ func (d *dialer) discovered(ctx context.Context, c wire.Client, result tool.Byte
 		return peer{}, era.Legacy, c.Err()
 	default:
 	}
-	p, err := d.initialize(ctx, c, nil)
+	p, err := d.initialize(ctx, c, o.greeting)
 	if neverSent(err) {
 		return p, era.Unknown, err // nobody was there: that says nothing of the era
 	}
@@ -189,7 +190,7 @@ func (d *dialer) initialize(ctx context.Context, c wire.Client, g *Greeting) (pe
 	if err := c.Notify(ctx, "notifications/initialized", nil); err != nil {
 		return peer{}, fmt.Errorf("notifications/initialized: %w", err)
 	}
-	if g == nil {
+	if g == nil || g.self {
 		d.met(&h, result)
 	}
 	return peer{era: era.Legacy, version: h.Version, capabilities: h.Capabilities}, nil

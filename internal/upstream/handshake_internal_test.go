@@ -18,7 +18,7 @@ func TestStartThatIsOver(t *testing.T) {
 	for name, answer := range map[string]error{
 		"an answer of another era": nil, "a refusal": jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found"),
 	} {
-		_, _, err := new(dialer).discovered(ctx, nil, tool.OneOf([]byte("{}")), answer)
+		_, _, err := new(dialer).discovered(ctx, nil, opening{}, tool.OneOf([]byte("{}")), answer)
 		if err == nil || !strings.Contains(err.Error(), "not ready within 1s") {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -175,6 +175,7 @@ func (d *dialer) open(ctx context.Context, o opening) (l *link, next era.Era, er
 			return nil, hint, &proc.LimitError{Text: fmt.Sprintf("it was started too often, and would wait for longer than the time that is left; at most %v starts a second are allowed", d.rate.Limit())}
 		}
 	}
+	o, asks := d.askable(o)
 	switch {
 	case d.o.Command != nil:
 		l, err = d.spawn(ctx, o)
@@ -182,18 +183,19 @@ func (d *dialer) open(ctx context.Context, o opening) (l *link, next era.Era, er
 		l, err = d.dial(ctx, o)
 	default:
 		l, next, err = d.connect(ctx, o)
-		return d.tie(l), next, err
+		return d.tie(l, asks), next, err
 	}
 	if err != nil {
 		return nil, hint, err
 	}
 	l, next, err = d.greet(ctx, l, o)
-	return d.tie(l), next, err
+	return d.tie(l, asks), next, err
 }
 
 // tie has a link end with the Server, whoever holds it then.
-func (d *dialer) tie(l *link) *link {
+func (d *dialer) tie(l *link, asks *asked) *link {
 	if l != nil {
+		l.asked = asks
 		l.untie = context.AfterFunc(d.ctx, func() { _ = l.client.Close() })
 	}
 	return l

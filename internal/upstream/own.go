@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +32,8 @@ type Greeting struct {
 	Caller       string          // whose place among the connections it takes
 	Task         string
 	Handler      Handler
+
+	self bool // of this program: the answer is what the server says to all
 }
 
 // say returns the capabilities and the name to greet with.
@@ -58,6 +62,62 @@ func (o opening) handler(d *dialer) wire.Handler {
 		return d
 	}
 	return foreign{d, o.greeting.Handler}
+}
+
+// asked are the calls that run on a link which is not shared, and whose server may ask
+// something. It is the handler of the link.
+type asked struct {
+	d *dialer
+
+	mu    sync.Mutex
+	calls []Handler // the newest last; all are of one session
+}
+
+// askable returns how a link is opened whose server may ask the calls that run on it;
+// o itself and nil where it may not.
+func (d *dialer) askable(o opening) (opening, *asked) {
+	if o.greeting != nil || d.o.Isolation == Shared || len(d.o.Capabilities) == 0 {
+		return o, nil
+	}
+	a := &asked{d: d}
+	o.greeting = &Greeting{Capabilities: d.o.Capabilities, Handler: a, self: true}
+	return o, a
+}
+
+// begin notes that a call runs, until end.
+func (a *asked) begin(h Handler) (end func()) {
+	if a == nil || h == nil {
+		return func() {}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.calls = append(a.calls, h)
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if i := slices.Index(a.calls, h); i >= 0 {
+			a.calls = slices.Delete(a.calls, i, i+1)
+		}
+	}
+}
+
+// Asked implements Handler.
+func (a *asked) Asked(ctx context.Context, method string, params tool.Bytes) (tool.Bytes, *jsonrpc.Error) {
+	a.mu.Lock()
+	var h Handler
+	if n := len(a.calls); n > 0 {
+		h = a.calls[n-1]
+	}
+	a.mu.Unlock()
+	if h == nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is answered within calls of tools alone", method)
+	}
+	return h.Asked(ctx, method, params)
+}
+
+// Heard implements Handler.
+func (a *asked) Heard(method string, params tool.Bytes) {
+	a.d.Notification(nil, &jsonrpc.Message{Method: method, Params: params})
 }
 
 // foreign is somebody else's handler on a link.

@@ -89,6 +89,11 @@ type Options struct {
 	// HealthCheck is how long a connection may be silent before the server is asked
 	// for a sign of life. Three checks without one replace it. 0 is never.
 	HealthCheck time.Duration
+	// Capabilities are what servers whose links are not shared are told that this program
+	// can do: what they ask reaches the Stream of the newest call on the link. Empty is
+	// nothing.
+	Capabilities json.RawMessage
+
 	MaxSessions int     // connections of a session server; 0 is 64
 	StartRate   float64 // processes and connections a second in the long run; 0 is 20
 	StartBurst  int     // so many at once; 0 is 64, or MaxSessions where that is more
