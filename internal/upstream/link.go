@@ -175,7 +175,7 @@ func (d *dialer) open(ctx context.Context, o opening) (l *link, next era.Era, er
 			return nil, hint, &proc.LimitError{Text: fmt.Sprintf("it was started too often, and would wait for longer than the time that is left; at most %v starts a second are allowed", d.rate.Limit())}
 		}
 	}
-	o, asks := d.askable(o)
+	o, asks := o.askable(d)
 	switch {
 	case d.o.Command != nil:
 		l, err = d.spawn(ctx, o)

@@ -75,7 +75,7 @@ type asked struct {
 
 // askable returns how a link is opened whose server may ask the calls that run on it;
 // o itself and nil where it may not.
-func (d *dialer) askable(o opening) (opening, *asked) {
+func (o opening) askable(d *dialer) (opening, *asked) {
 	if o.greeting != nil || d.o.Isolation == Shared || len(d.o.Capabilities) == 0 {
 		return o, nil
 	}
