@@ -37,7 +37,7 @@ func (s *Session) fromPool(ctx context.Context, sees *scoped, as Viewer, r relay
 	lists := sees.primitives
 	for _, kind := range []offer.Kind{offer.Prompts, offer.Resources, offer.Templates} {
 		if kind.Method == r.Method {
-			return s.allOf(sees.view, as, lists.All(ctx, kind, sees.reachable())), nil
+			return s.allOf(sees.view, as, lists.AllFor(ctx, kind, sees.reachable(), s.ownFetch(sees))), nil
 		}
 	}
 	switch r.Method {
@@ -53,6 +53,9 @@ func (s *Session) fromPool(ctx context.Context, sees *scoped, as Viewer, r relay
 	if name := textOf(r.Params, "name"); name != "" {
 		at, ok := lists.All(ctx, offer.Prompts, sees.reachable()).Find(name)
 		if !ok {
+			at, ok = s.ownFind(ctx, sees, offer.Prompts, name)
+		}
+		if !ok {
 			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "there is no prompt %q", name)
 		}
 		return s.passAs(ctx, sees, as, at, r, "name")
@@ -60,11 +63,45 @@ func (s *Session) fromPool(ctx context.Context, sees *scoped, as Viewer, r relay
 	if uri := textOf(r.Params, "uri"); uri != "" {
 		at, err := sees.resource(ctx, uri)
 		if err != nil {
-			return nil, s.notFound(err, uri)
+			var ok bool
+			if at, ok = s.ownFind(ctx, sees, offer.Resources, uri); !ok {
+				return nil, s.notFound(err, uri)
+			}
 		}
 		return s.resource(ctx, sees, as, at, uri, r)
 	}
 	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is not supported here, where it may be for any server; see /mcp/s/ and the name of one", r.Method)
+}
+
+// ownFetch returns how the list of a server is fetched on the client's own connection to
+// it, where it has one: what belongs to a session is in no other list.
+func (s *Session) ownFetch(sees *scoped) func(server string) offer.Fetch {
+	return func(server string) offer.Fetch {
+		m := sees.byName[server]
+		if m.server == nil || !s.client.Holds(server) {
+			return nil
+		}
+		return func(ctx context.Context, _, method string, params []byte) (tool.Bytes, error) {
+			ctx, cancel := context.WithTimeout(ctx, listingWait)
+			defer cancel()
+			return s.pass(ctx, m, relay.Request{Method: method, Params: params})
+		}
+	}
+}
+
+// ownFind finds what only the client's own connections have.
+func (s *Session) ownFind(ctx context.Context, sees *scoped, kind offer.Kind, shown string) (offer.At, bool) {
+	fetch := s.ownFetch(sees)
+	var servers []string
+	for _, name := range sees.reachable() {
+		if fetch(name) != nil {
+			servers = append(servers, name)
+		}
+	}
+	if len(servers) == 0 {
+		return offer.At{}, false
+	}
+	return sees.primitives.AllFor(ctx, kind, servers, fetch).Find(shown)
 }
 
 // notFound is the error for an address that no server has.

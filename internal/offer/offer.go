@@ -231,10 +231,20 @@ func (a *All) Hints() era.Hints { return a.hints }
 // All makes one list of those of the servers, in their order. A server whose list is
 // not to be had has none.
 func (l *Lists) All(ctx context.Context, kind Kind, servers []string) *All {
+	return l.AllFor(ctx, kind, servers, func(string) Fetch { return nil })
+}
+
+// AllFor is All for a client that some servers tell more than all others: own returns how
+// its list of one of them is fetched, or nil for that of all.
+func (l *Lists) AllFor(ctx context.Context, kind Kind, servers []string, own func(server string) Fetch) *All {
 	parts := make([]*part, len(servers))
 	var wg sync.WaitGroup
 	for i, server := range servers {
-		wg.Go(func() { parts[i], _ = l.part(ctx, kind, server) }) // its state says what is wrong
+		from := l
+		if fetch := own(server); fetch != nil {
+			from = New(fetch, l.name)
+		}
+		wg.Go(func() { parts[i], _ = from.part(ctx, kind, server) }) // its state says what is wrong
 	}
 	wg.Wait()
 	out := &All{kind: kind, at: map[string]At{}, hints: unbounded}

@@ -128,6 +128,15 @@ func (c *Client) Plain() bool {
 	return c.level == "" && len(c.owns) == 0
 }
 
+// Holds reports whether the client has a link of its own to a server now, on which that may
+// have what nobody else gets.
+func (c *Client) Holds(server string) bool {
+	if c.o.Modern {
+		return c.r.leases.holds(c.leaseKey(server))
+	}
+	return slices.ContainsFunc(c.links(), func(o *own) bool { return o.server == server && !o.link.Ended() })
+}
+
 // Do carries a request to a server, and its result back.
 func (c *Client) Do(ctx context.Context, s Server, r Request) (tool.Bytes, error) {
 	if handle := handleIn(r); handle != "" {

@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,7 +38,7 @@ type leases struct {
 
 // lease returns a link to a server for one request. It is nil where clients get none.
 func (c visit) lease(ctx context.Context, s Server) (*lease, error) {
-	key := strings.Join([]string{s.Name(), c.o.Caller, string(c.o.Capabilities), string(c.o.ClientInfo), c.o.Level}, "\x00")
+	key := c.leaseKey(s.Name())
 	if l := c.r.leases.get(key); l != nil {
 		return l, nil
 	}
@@ -54,6 +55,18 @@ func (c visit) lease(ctx context.Context, s Server) (*lease, error) {
 		(&own{c: c.Client, server: s.Name(), link: link}).set(ctx, s, "logging/setLevel", "level", c.o.Level)
 	}
 	return l, nil
+}
+
+// leaseKey says for whom a link to a server is.
+func (c *Client) leaseKey(server string) string {
+	return strings.Join([]string{server, c.o.Caller, string(c.o.Capabilities), string(c.o.ClientInfo), c.o.Level}, "\x00")
+}
+
+// holds reports whether there is a link that nobody uses right now.
+func (p *leases) holds(key string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.idle[key], func(l *lease) bool { return !l.link.Ended() })
 }
 
 func (p *leases) get(key string) *lease {
