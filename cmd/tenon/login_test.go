@@ -38,7 +38,7 @@ func pastes(ts *testscript.TestScript, neg bool, args []string) {
 	out, err := cmd.StderrPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
-	stuck := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
+	stuck := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 	defer stuck.Stop()
 	var log bytes.Buffer
 	address := regexp.MustCompile(`^\s*(http://\S+/authorize\S*)$`)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -31,10 +32,12 @@ func TestMain(m *testing.M) {
 // they have:
 //
 //	exits CODE COMMAND ARGS…  runs a command and wants just this exit code
-//	serve ARGS…               starts tenon serve on a free port, and sets $URL
+//	serve ARGS…               starts tenon serve on a free port, and sets $URL; with
+//	                          $BACKGROUND as shells start what runs in the background
 //	quit                      interrupts it, and wants it to exit with 0 and to
 //	                          have answered everything; serve.log is its stderr
 //	                          (stop is testscript's own, and ends the script)
+//	hurry CODE                interrupts it until it ends, and wants this exit code
 //	logged TEXT N             waits until serve.log has TEXT, N times (1 if left out)
 //	hup                       sends SIGHUP to what serve started
 //	request METHOD PATH BODY  sends a request to $URL; the answer is "stdout"
@@ -44,7 +47,7 @@ func TestMain(m *testing.M) {
 //	crash                     kills what serve started
 //	asked N                   waits until N calls wait for a person; $ID is the newest
 //	leaky-http                starts the server of leaky over HTTP, at $LEAKY_URL
-//	until CODE COMMAND ARGS…  runs a command until it exits with this code, for 2 s
+//	until CODE COMMAND ARGS…  runs a command until it exits with this code, for a minute
 //	status CODE METHOD PATH FILE  sends a request to $URL with the credential of a
 //	                          file, or none, and wants this status
 //	hides WHERE…              wants no planted secret there: see leaky_test.go
@@ -62,7 +65,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("TENON_UPDATE") != "",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits, "serve": serve, "quit": quit, "logged": logged, "hup": hup, "request": request, "talk": talk, "json": jsonValue,
+			"exits": exits, "serve": serve, "quit": quit, "hurry": hurry, "logged": logged, "hup": hup, "request": request, "talk": talk, "json": jsonValue,
 			"crash": crash, "asked": asked,
 			"until": until, "status": status,
 			"leaky-http": leakyHTTP, "hides": hides,
@@ -129,7 +132,11 @@ type gateway struct{ cmd *exec.Cmd }
 
 func serve(ts *testscript.TestScript, _ bool, args []string) {
 	g := ts.Value(gateway{}).(*gateway)
-	cmd := exec.Command("tenon", append([]string{"serve", "--listen", "127.0.0.1:0", "--output", "json"}, args...)...)
+	command := append([]string{"tenon", "serve", "--listen", "127.0.0.1:0", "--output", "json"}, args...)
+	if ts.Getenv("BACKGROUND") != "" {
+		command = append([]string{"sh", "-c", `trap "" INT; exec "$@"`, "sh"}, command...)
+	}
+	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir = ts.Getenv("WORK")
 	cmd.Env = environment(ts)
 	stderr, err := os.Create(ts.MkAbs("serve.log"))
@@ -162,6 +169,31 @@ func quit(ts *testscript.TestScript, _ bool, _ []string) {
 	if err != nil {
 		ts.Fatalf("tenon serve: %v\n%s", err, ts.ReadFile("serve.log"))
 	}
+}
+
+func hurry(ts *testscript.TestScript, _ bool, args []string) {
+	g := ts.Value(gateway{}).(*gateway)
+	ended := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(ended)
+		_ = g.cmd.Wait()
+	})
+	defer wg.Wait()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for waits := true; waits; {
+		_ = g.cmd.Process.Signal(os.Interrupt) // it may have ended
+		select {
+		case <-tick.C:
+		case <-ended:
+			waits = false
+		}
+	}
+	if got := strconv.Itoa(g.cmd.ProcessState.ExitCode()); got != args[0] {
+		ts.Fatalf("exit code %s, want %s\n%s", got, args[0], ts.ReadFile("serve.log"))
+	}
+	g.cmd = nil
 }
 
 func hup(ts *testscript.TestScript, _ bool, _ []string) {
