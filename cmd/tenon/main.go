@@ -12,14 +12,24 @@ import (
 	"github.com/tenon-mcp/tenon/frontend/cli"
 )
 
+// interrupted is the exit code of a program that was not let finish.
+const interrupted = 130
+
 func main() { os.Exit(run()) }
 
-// run runs one command. The first interrupt ends it gracefully; the second is
-// not caught any more, and ends it at once.
+// run runs one command. The first interrupt ends it gracefully; the second ends it at
+// once, also where whoever started it lets programs ignore interrupts, as shells do with
+// what runs in the background.
 func run() int {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, func() {
+		<-signals
+		<-signals
+		os.Exit(interrupted)
+	})
 	configDir, _ := os.UserConfigDir() // without a home there is none
 	executable, err := os.Executable()
 	if err != nil {
