@@ -9,6 +9,7 @@ import (
 
 	tenon "github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/frontend/rest"
+	"github.com/tenon-mcp/tenon/tool"
 )
 
 // usualGateway is where `tenon serve` listens unless it is told otherwise.
@@ -24,7 +25,10 @@ func (a *app) operator() (*rest.Client, error) {
 	}
 	if token.Reveal() == "" {
 		if token, err = tenon.ApproverToken(a.options(a.logger(quiet))); err != nil {
-			return nil, err
+			return nil, &problem{
+				kind: tool.Invalid, err: err, text: "the approver's token of this user cannot be read: " + err.Error(),
+				hint: "give the one of the gateway in $TENON_APPROVER_TOKEN",
+			}
 		}
 	}
 	return rest.NewClient(cmp.Or(a.gateway(), usualGateway), token)

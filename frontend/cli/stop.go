@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -138,7 +139,10 @@ func (a *app) switches() (switches, error) {
 	if a.gateway() == "" {
 		s, err := tenon.OpenStops(a.options(a.logger(quiet)))
 		if s == nil {
-			return nil, err
+			return nil, &problem{
+				kind: tool.KindOf(err), err: err, text: "NOTHING is stopped or resumed so: " + err.Error(),
+				hint: "or name a gateway that runs with --gateway, and give its approver's token in $TENON_APPROVER_TOKEN",
+			}
 		}
 		if err != nil {
 			a.note("the stops of before cannot be read, so every tool is stopped: %v", err)
@@ -149,7 +153,7 @@ func (a *app) switches() (switches, error) {
 	if err != nil {
 		return nil, err
 	}
-	return served{c}, nil
+	return served{c, a.gateway()}, nil
 }
 
 // confirm makes sure that the usual gateway, where one runs, follows: it may be that
@@ -201,16 +205,34 @@ func (k kept) Stop(ctx context.Context, s tenon.Stop, force bool) ([]tenon.Stop,
 			return nil, err
 		}
 	}
-	err := k.Stops.Stop(ctx, s)
+	if err := k.Stops.Stop(ctx, s); err != nil {
+		return nil, k.unchanged("stopped", err)
+	}
 	followed(ctx)
-	return k.Stops.List(), err
+	return k.Stops.List(), nil
 }
 
 // Resume implements switches.
 func (k kept) Resume(ctx context.Context, server, name string) ([]tenon.Stop, error) {
-	err := k.Stops.Resume(ctx, server, name)
+	if err := k.Stops.Resume(ctx, server, name); err != nil {
+		return nil, k.unchanged("resumed", err)
+	}
 	followed(ctx)
-	return k.Stops.List(), err
+	return k.Stops.List(), nil
+}
+
+// unchanged says of a change that could not be written that there was none: it would
+// hold in this process alone, which ends now.
+func (k kept) unchanged(done string, err error) error {
+	unkept, ok := errors.AsType[*tenon.UnkeptStop](err)
+	if !ok {
+		return err
+	}
+	return &problem{
+		kind: tool.Failed, err: unkept.Cause,
+		text: "NOTHING was " + done + ": it cannot be written to the state folder, where the gateways and pools of this user read it: " + unkept.Cause.Error(),
+		hint: "mend the folder; or name a gateway that runs with --gateway, and give its approver's token in $TENON_APPROVER_TOKEN; or end the gateway",
+	}
 }
 
 // followed waits until the gateways that run have taken a change: what is stopped is
@@ -223,7 +245,40 @@ func followed(ctx context.Context) {
 }
 
 // served are the stops of a gateway that runs.
-type served struct{ *rest.Client }
+type served struct {
+	*rest.Client
+
+	url string
+}
 
 // List implements switches.
 func (s served) List(ctx context.Context) ([]tenon.Stop, error) { return s.Stops(ctx) }
+
+// Stop implements switches.
+func (s served) Stop(ctx context.Context, stop tenon.Stop, force bool) ([]tenon.Stop, error) {
+	stops, err := s.Client.Stop(ctx, stop, force)
+	return stops, s.unkept(ctx, err, "stopped", func(o tenon.Stop) bool { return o.Server == stop.Server && o.Tool == stop.Tool }, true)
+}
+
+// Resume implements switches.
+func (s served) Resume(ctx context.Context, server, name string) ([]tenon.Stop, error) {
+	stops, err := s.Client.Resume(ctx, server, name)
+	return stops, s.unkept(ctx, err, "resumed", func(o tenon.Stop) bool { return o.Server == server && o.Tool == name }, false)
+}
+
+// unkept says of a change that the gateway made and could not keep where it holds and
+// how long. What is in force the gateway knows best.
+func (s served) unkept(ctx context.Context, err error, done string, same func(tenon.Stop) bool, there bool) error {
+	if tool.KindOf(err) != tool.Failed {
+		return err
+	}
+	now, unknown := s.Stops(ctx)
+	if unknown != nil || slices.ContainsFunc(now, same) != there {
+		return err
+	}
+	return &problem{
+		kind: tool.Failed, err: err,
+		text: done + " in the gateway at " + s.url + " until that ends, and no longer: " + err.Error(),
+		hint: "make room in its state folder and see that its user may write it, then do it again",
+	}
+}

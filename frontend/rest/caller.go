@@ -23,8 +23,7 @@ func (a *api) allowed(op operation) serveFunc {
 		switch {
 		case op.who == needsNothing:
 		case op.who == needsApprover && caller.Grant == nil:
-			return response{}, who.NeedsCredential(r, "deciding on calls needs an approver's credential, on this machine too: "+
-				"send it as Authorization: Bearer TOKEN. The token is in $TENON_APPROVER_TOKEN or in the file approver-token of the state folder")
+			return response{}, who.NeedsApprover(r)
 		case op.who == needsApprover && !caller.Grant.Approver:
 			return response{}, who.Forbidden(r, "this credential does not decide on calls: that needs an approver's")
 		case op.who == "" && caller.Grant != nil && !caller.Grant.Caller:

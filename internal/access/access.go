@@ -156,12 +156,20 @@ func (a *Access) Caller(r *http.Request) (tool.Caller, error) {
 	return caller, nil
 }
 
-// NeedsCredential returns the refusal of a request that was sent without a
-// credential, and asks for something that the local user may not have either.
-func (a *Access) NeedsCredential(r *http.Request, text string) *Refusal {
+// NeedsApprover returns the refusal of a request that was sent without a credential,
+// and asks for something that the local user may not have either.
+func (a *Access) NeedsApprover(r *http.Request) *Refusal {
 	s := a.settings.Load()
 	s.approver.look() // so that there is one to send
-	return (&Refusal{Status: http.StatusUnauthorized, Text: text}).challenge(r, s)
+	where := "The token is in $TENON_APPROVER_TOKEN or in the file approver-token of the state folder"
+	if !s.approver.known() {
+		where = "But this gateway has no token: it was started without $TENON_APPROVER_TOKEN, and there is no file approver-token that it can use; " +
+			"its log says why. Start it again with $TENON_APPROVER_TOKEN, or send a key of tenon keys create NAME --approver"
+	}
+	return (&Refusal{
+		Status: http.StatusUnauthorized,
+		Text:   "deciding on calls needs an approver's credential, on this machine too: send it as Authorization: Bearer TOKEN. " + where,
+	}).challenge(r, s)
 }
 
 // Forbidden returns the refusal of a caller whose credential does not allow what

@@ -118,6 +118,9 @@ func (a *approver) set(token tool.Secret) {
 	}
 }
 
+// known reports whether there is a token that would be taken.
+func (a *approver) known() bool { return a != nil && a.sum.Load() != nil }
+
 // is reports whether a credential of this hash is the token. One that looks like it may
 // have been made just now.
 func (a *approver) is(sum *[sha256.Size]byte, alike bool) bool {

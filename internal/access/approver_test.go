@@ -28,7 +28,7 @@ func TestApproverTokenIsMadeAgain(t *testing.T) {
 			Learn: func(s tool.Secret) { learned = append(learned, s.Reveal()) },
 		})
 		for range 5 {
-			_ = a.NeedsCredential(request(), "x")
+			_ = a.NeedsApprover(request())
 			time.Sleep(2 * time.Second)
 		}
 		if n := strings.Count(log.String(), "level=WARN"); n != 1 || !strings.Contains(log.String(), "stop") {
@@ -39,7 +39,7 @@ func TestApproverTokenIsMadeAgain(t *testing.T) {
 		}
 		token := func() string {
 			t.Helper()
-			_ = a.NeedsCredential(request(), "x") // what who has none is answered
+			_ = a.NeedsApprover(request()) // what who has none is answered
 			s, err := access.ReadApprover(dir)
 			if err != nil || status(t, a, request("Bearer "+s.Reveal())) != 200 {
 				t.Errorf("%v", err)

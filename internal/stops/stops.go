@@ -124,8 +124,7 @@ func (s *Stops) Why(id tool.ID) string {
 // denied. An empty Server or Tool means all. To stop what is stopped already
 // changes its reason.
 //
-// The error is of kind failed where the stop is in force in this process alone,
-// because it could not be kept.
+// The error is an *Unkept where the stop is in force in this process alone.
 func (s *Stops) Stop(ctx context.Context, stop Stop) error {
 	stop.Server, stop.Tool = cmp.Or(stop.Server, "*"), cmp.Or(stop.Tool, "*")
 	for _, p := range []string{stop.Server, stop.Tool} {
@@ -156,6 +155,21 @@ func (s *Stops) Resume(ctx context.Context, server, name string) error {
 	})
 }
 
+// Unkept is the error, of kind failed, of a change that is in force in this process
+// alone and ends with it, because it could not be written. Whoever is about to end has
+// changed nothing.
+type Unkept struct{ Cause error }
+
+// Error says it of a gateway.
+func (u *Unkept) Error() string {
+	return "It is in force in this gateway until that ends, and no longer, for it could not be kept: " + u.Cause.Error() + "."
+}
+
+// Unwrap gives the kind, and the cause.
+func (u *Unkept) Unwrap() []error {
+	return []error{&tool.Error{Kind: tool.Failed, Text: u.Error()}, u.Cause}
+}
+
 // change edits the set, under the lock of the file where there is one.
 func (s *Stops) change(ctx context.Context, edit func([]Stop) ([]Stop, error)) error {
 	s.mu.Lock()
@@ -180,7 +194,7 @@ func (s *Stops) change(ctx context.Context, edit func([]Stop) ([]Stop, error)) e
 	}
 	s.take(set)
 	if kept != nil {
-		return &tool.Error{Kind: tool.Failed, Err: kept, Text: "It could not be kept, so it holds in this process alone and ends with it: " + kept.Error() + "."}
+		return &Unkept{kept}
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func TestNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, _ := stops.Open(stops.Options{Path: filepath.Join(dir, "state", "stops.json")})
-	if err := s.Stop(t.Context(), stops.Stop{Server: "words"}); tool.KindOf(err) != tool.Failed || !strings.Contains(err.Error(), "in this process alone") {
+	if err := s.Stop(t.Context(), stops.Stop{Server: "words"}); tool.KindOf(err) != tool.Failed || !strings.Contains(err.Error(), "in this gateway until that ends") {
 		t.Errorf("%v", err)
 	}
 	if s.Why(echo) == "" {

@@ -1,0 +1,84 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// unwritable returns a folder of state in which no stop can be kept, by whoever writes,
+// and no approver's token.
+func unwritable(t *testing.T) string {
+	t.Helper()
+	home := t.TempDir()
+	for _, name := range []string{"stops.json.lock", "approver-token"} {
+		if err := os.MkdirAll(filepath.Join(home, "tenon", name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return home
+}
+
+// TestStopThatCannotBeKept: a command that could write no stop has stopped nothing and
+// says so, for it ends; a gateway that could not write one has stopped its tools until
+// it ends. Without a token nobody is sent to the file that is not there.
+func TestStopThatCannotBeKept(t *testing.T) {
+	state := unwritable(t)
+	config := configFile(t, "version: 1\nservers:\n  clock: {bundled: time}\n")
+	env := func(state, token string) []string {
+		return append(os.Environ(), "HOME="+t.TempDir(), "XDG_STATE_HOME="+state, "TENON_GATEWAY=", "TENON_TOKEN=", "TENON_APPROVER_TOKEN="+token)
+	}
+	serve := func(token string) string {
+		t.Helper()
+		c := command{args: []string{"serve", "--listen", "127.0.0.1:0", "--output", "json", "--config", config}, env: env(state, token)}
+		stdout, _ := c.start(t)
+		var at struct{ REST string }
+		if err := json.NewDecoder(stdout).Decode(&at); err != nil {
+			t.Fatal(err, c.log.String())
+		}
+		return at.REST
+	}
+	const token = "not-a-real-token-000"
+	url, other := serve(token), serve("")
+	for name, c := range map[string]struct {
+		args  []string
+		state string
+		code  int
+		want  []string
+	}{
+		"stop here":      {[]string{"stop", "clock"}, state, 1, []string{"error: NOTHING was stopped: ", "stops.json.lock", "--gateway", "$TENON_APPROVER_TOKEN"}},
+		"resume here":    {[]string{"resume", "clock"}, state, 3, []string{"error: clock/* is not stopped"}},
+		"no place":       {[]string{"stop", "clock"}, "", 2, []string{"error: NOTHING is stopped", "--gateway"}},
+		"at gateway":     {[]string{"stop", "clock", "--gateway", url}, t.TempDir(), 1, []string{"error: stopped in the gateway at " + url + " until that ends, and no longer: ", "stops.json.lock"}},
+		"without token":  {[]string{"stop", "clock", "--gateway", other}, t.TempDir(), 4, []string{"this gateway has no token", "its log says why"}},
+		"unusable token": {[]string{"stop", "clock", "--gateway", other}, state, 2, []string{"the approver's token of this user cannot be read", "$TENON_APPROVER_TOKEN"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			own := env(c.state, token)
+			if strings.HasSuffix(name, "token") {
+				own = env(c.state, "")
+			}
+			if c.state == "" {
+				own = slices.DeleteFunc(own, func(s string) bool { return strings.HasPrefix(s, "HOME=") })
+			}
+			cmd := command{args: append(c.args, "--config", config), env: own}
+			if code := cmd.run(t.Context(), t); code != c.code {
+				t.Errorf("exit code %d, want %d", code, c.code)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(cmd.log.String(), want) {
+					t.Errorf("it does not say %q: %s", want, cmd.log.String())
+				}
+			}
+		})
+	}
+	var out bytes.Buffer
+	list := command{args: []string{"stop", "--list", "--gateway", url}, env: env(t.TempDir(), token), stdout: &out}
+	if code := list.run(t.Context(), t); code != 0 || !strings.Contains(out.String(), "clock") {
+		t.Errorf("%d: at the gateway it is not in force: %s %s", code, out.String(), list.log.String())
+	}
+}
