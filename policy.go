@@ -162,10 +162,16 @@ func (y Policy) Explain(ctx context.Context, c tool.Call) (*Explanation, error) 
 	facts := v.facts(t)
 	listed := profile.Visible(t, facts).Behavior != tool.Deny
 	facts.Taint, facts.TaintText = authority{v}.tainted(r)
+	decision := profile.Explain(t, c.Arguments, facts)
+	if refusal := p.content.Refuse(t, c.Arguments); listed && refusal != "" { // the pipeline asks it first
+		d := tool.Decision{Behavior: tool.Deny, ReasonType: call.ContentRule, Reason: refusal}
+		d.Chain = []tool.Step{{Rule: d.ReasonType, Verdict: d.Behavior, Text: refusal}}
+		decision = &d
+	}
 	return &Explanation{
 		Server: t.Server, Tool: t.Name, Caller: c.Caller.Name, Session: r.SessionName(),
 		Skill: profile.Skill(), Mode: profile.Mode(), Limits: profile.Limits(),
-		Decision: profile.Explain(t, c.Arguments, facts), Listed: listed,
+		Decision: decision, Listed: listed,
 		ReadOnly: p.policy.ReadsOnly(t, c.Arguments), Metadata: t.Meta, Note: note,
 	}, nil
 }

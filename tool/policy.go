@@ -40,7 +40,7 @@ type Decision struct {
 	Behavior Behavior `json:"behavior"`
 	// ReasonType is the rule that decided: blacklist, stopped, definition,
 	// skill_allowlist, rule_param, guardrail_high, guardrail_notify,
-	// mode_read_only, mode_ask, mode_bypass, taint, limit or ok.
+	// mode_read_only, mode_ask, mode_bypass, taint, content_rule, limit or ok.
 	ReasonType  string   `json:"reason_type"`
 	Reason      string   `json:"reason"` // for the model: a sentence that says what to do next
 	Suggestions []string `json:"suggestions,omitempty"`

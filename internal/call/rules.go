@@ -18,6 +18,9 @@ type Rules interface {
 	Clean(t *tool.Tool, answer tool.Bytes) (cleaned tool.Bytes, note, refusal string)
 }
 
+// ContentRule is the reason type of a call that was refused for what it would reach.
+const ContentRule = "content_rule"
+
 // rules refuses calls that would reach what must not be reached. It has its place
 // behind everything that changes the tool or the arguments, so it sees what is
 // really sent, and before everything that changes the answer.
@@ -31,6 +34,7 @@ func rules(o *Options, next Handler) Handler {
 			sent = r.Params
 		}
 		if refusal := o.Rules.Refuse(r.Target, sent); refusal != "" {
+			r.Decision = &tool.Decision{Behavior: tool.Deny, ReasonType: ContentRule, Reason: refusal}
 			return r.fail(tool.Denied, "%s", refusal)
 		}
 		res := next(ctx, r)
