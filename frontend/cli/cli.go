@@ -87,6 +87,7 @@ func environ(env []string) map[string]string {
 
 // rootCommand makes the tree of commands.
 func rootCommand(a *app) *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use:   "tenon",
 		Short: "The tool layer of an AI agent: a pool of tool servers behind one door",
@@ -98,12 +99,19 @@ func rootCommand(a *app) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          knownCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version {
+				a.printVersion()
+				return nil
+			}
+			return cmd.Help()
+		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			return a.checkCommon(cmd)
 		},
 	}
 	root.SetFlagErrorFunc(wrongFlag)
+	root.Flags().BoolVar(&version, "version", false, "show the version of this program")
 	f := root.PersistentFlags()
 	f.StringVar(&a.common.config, "config", "", "configuration: tenon.yaml, a client's mcpServers JSON, or a folder of tools ($TENON_CONFIG)")
 	f.StringVar(&a.common.gateway, "gateway", "", "URL of a running gateway to use instead of opening the pool here ($TENON_GATEWAY)")

@@ -56,12 +56,16 @@ func versionCommand(a *app) *cobra.Command {
 		Short: "Show the version of this program",
 		Args:  exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			if a.json() {
-				a.printJSON(thisBuild())
-				return nil
-			}
-			a.printText(thisBuild().String())
+			a.printVersion()
 			return nil
 		},
 	}
+}
+
+func (a *app) printVersion() {
+	if a.json() {
+		a.printJSON(thisBuild())
+		return
+	}
+	a.printText(thisBuild().String())
 }

@@ -266,6 +266,9 @@ func setTimeout(c *tool.Call, value json.RawMessage) error {
 // DecodeBatch reads the JSON of a batch: {"calls": […]}. Its errors are those of
 // DecodeCall. One call that is none makes the whole no batch: then nothing runs.
 func DecodeBatch(body []byte) ([]tool.Call, error) {
+	if trimmed := bytes.TrimSpace(body); len(trimmed) > 0 && trimmed[0] == '[' {
+		return nil, invalid("", errors.New(`must be an object, not an array: write {"calls": […]}`))
+	}
 	var calls []tool.Call
 	err := eachMember(body, "", func(key string, value json.RawMessage) (err error) {
 		if key != "calls" {

@@ -121,7 +121,7 @@ func TestBodyThatIsNoCall(t *testing.T) {
 		{"timeout that is none", "calls", `{"tool":"echo","timeout":"soon"}`, "/timeout", "30s"},
 		{"timeout below zero", "calls", `{"tool":"echo","timeout":-1}`, "/timeout", "above zero"},
 		{"timeout of wrong type", "calls", `{"tool":"echo","timeout":true}`, "/timeout", "not true or false"},
-		{"batch that is an array", "calls/batch", `[]`, "", "an object, not an array"},
+		{"batch that is an array", "calls/batch", ` []`, "", `an object, not an array: write {"calls": […]}`},
 		{"batch without calls", "calls/batch", `{}`, "/calls", "missing"},
 		{"batch of null", "calls/batch", `{"calls":null}`, "/calls", "an array, not null"},
 		{"batch with more", "calls/batch", `{"calls":[],"parallel":true}`, "/parallel", "known: calls"},
