@@ -269,7 +269,7 @@ func Clean(p string) (string, error) {
 	}
 	rest, ok := strings.CutPrefix(p, Home+"/")
 	if !ok {
-		return "", &Error{Invalid, "files are moved in and out of " + Home + " only: copy it there first"}
+		return "", &Error{Invalid, "files are listed, and moved in and out, in " + Home + " only: elsewhere a command does it, such as ls or cp"}
 	}
 	return rest, nil
 }

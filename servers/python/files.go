@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"path"
@@ -64,7 +65,7 @@ func addBring[In interface{ at() place }](s *server, srv *mcp.Server, sp typed.S
 }
 
 type uploadInput struct {
-	Local string `json:"local_file_path" jsonschema:"absolute path of a file on the machine of the server, in a folder that is opened for this"`
+	Local string `json:"local_file_path" jsonschema:"path of a file on the machine of the server, in a folder that is opened for this; a relative one is within such a folder"`
 	place
 }
 
@@ -80,21 +81,24 @@ func (s *server) addUpload(srv *mcp.Server) {
 }
 
 // openLocal opens a file of this machine that lies in an opened folder, also once
-// symbolic links are followed.
+// symbolic links are followed. A relative path is one in the first of them that has it.
 func (s *server) openLocal(name string) (*os.File, error) {
 	if len(s.uploads) == 0 {
 		return nil, typed.Refuse("no folder of this machine is opened for uploads: the operator sets the option upload_roots of the server python")
 	}
-	if !filepath.IsAbs(name) || strings.ContainsRune(name, 0) {
-		return nil, errors.New("local_file_path must be an absolute path")
-	}
-	resolved, err := filepath.EvalSymlinks(filepath.Clean(name))
-	outside := typed.Refuse("the file is not there, or not in a folder that is opened for uploads (%s)", strings.Join(s.uploads, ", "))
-	if err != nil {
-		return nil, outside
+	if name == "" || strings.ContainsRune(name, 0) {
+		return nil, errors.New("local_file_path is no path of a file")
 	}
 	for _, opened := range s.uploads {
 		root, err := filepath.EvalSymlinks(opened)
+		if err != nil {
+			continue
+		}
+		at := filepath.FromSlash(name)
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(root, at)
+		}
+		resolved, err := filepath.EvalSymlinks(filepath.Clean(at))
 		if err != nil {
 			continue
 		}
@@ -102,27 +106,36 @@ func (s *server) openLocal(name string) (*os.File, error) {
 		if err != nil || !filepath.IsLocal(rel) {
 			continue
 		}
-		dir, err := os.OpenRoot(root)
-		if err != nil {
-			continue
+		f, err := openRegular(root, rel)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			break
 		}
-		defer dir.Close()
-		info, err := dir.Stat(rel)
-		switch {
-		case err != nil:
-			return nil, outside
-		case info.IsDir():
-			return nil, errors.New("local_file_path is a folder, not a file")
-		case !info.Mode().IsRegular():
-			return nil, errors.New("local_file_path is no ordinary file")
-		}
-		f, err := dir.Open(rel)
-		if err != nil {
-			return nil, outside
-		}
-		return f, nil
+		return f, err
 	}
-	return nil, outside
+	return nil, typed.Refuse("the file is not there, or not in a folder that is opened for uploads (%s)", strings.Join(s.uploads, ", "))
+}
+
+// openRegular opens an ordinary file below a folder.
+func openRegular(root, rel string) (*os.File, error) {
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, fs.ErrNotExist
+	}
+	defer dir.Close()
+	info, err := dir.Stat(rel)
+	switch {
+	case err != nil:
+		return nil, fs.ErrNotExist
+	case info.IsDir():
+		return nil, errors.New("local_file_path is a folder, not a file")
+	case !info.Mode().IsRegular():
+		return nil, errors.New("local_file_path is no ordinary file")
+	}
+	f, err := dir.Open(rel)
+	if err != nil {
+		return nil, fs.ErrPermission
+	}
+	return f, nil
 }
 
 // target is where a file goes: what ends with a slash or has no extension is a folder.

@@ -353,10 +353,12 @@ func TestUpload(t *testing.T) {
 		t.Errorf("of a file that got another name: %s", text)
 	}
 	c.good("upload_file_from_local_to_sandbox", map[string]any{"sandbox_id": id, "local_file_path": filepath.Join(dir, "near")})
+	c.good("upload_file_from_local_to_sandbox", map[string]any{"sandbox_id": id, "local_file_path": "data.csv"}) // as the server reading takes it
 	for path, want := range map[string]string{
 		filepath.Join(dir, "link"): "not in a folder", filepath.Join(dir, "folder", "secret"): "not in a folder", filepath.Join(outside, "secret"): "not in a folder",
 		dir + "/../" + filepath.Base(outside) + "/secret": "not in a folder", "/etc/passwd": "not in a folder", filepath.Join(dir, "nothing"): "not there",
-		"data.csv": "absolute", dir: "folder", "/dev/zero": "not in a folder", "": "absolute", dir + "\x00": "absolute",
+		dir: "folder", ".": "folder", "/dev/zero": "not in a folder", "": "no path", dir + "\x00": "no path",
+		"../" + filepath.Base(outside) + "/secret": "not in a folder", "folder/secret": "not in a folder", "--help": "not there", "nothing.csv": "not there",
 	} {
 		c.bad("upload_file_from_local_to_sandbox", map[string]any{"sandbox_id": id, "local_file_path": path}, want)
 	}

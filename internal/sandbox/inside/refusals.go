@@ -28,7 +28,7 @@ var refusals = map[string]*sandbox.Error{
 
 var (
 	full = limit("the disk of the sandbox is full: remove files, or create another sandbox")
-	busy = limit("the sandbox has too much open or running already")
+	busy = limit("the sandbox has too much open or running already: end some of it from Python code in it, or create another sandbox")
 )
 
 func invalid(text string) *sandbox.Error { return &sandbox.Error{Kind: sandbox.Invalid, Text: text} }

@@ -306,6 +306,21 @@ func forks(t *testing.T, x sandbox.Sandbox) {
 	if got != "True" {
 		t.Fatalf("processes are not bounded: %s", got)
 	}
+	// Who has started too many hears how to go on, and that works.
+	value(t, x, "try:\n    while True:\n        if os.fork() == 0: time.sleep(600); os._exit(0)\nexcept OSError: pass")
+	if _, err := x.Command(t.Context(), sandbox.Command{Line: "true"}); err != nil && !strings.Contains(err.Error(), "end some") && !strings.Contains(err.Error(), "End some") {
+		t.Errorf("of a full sandbox: %v", err)
+	}
+	value(t, x, "os.kill(-1, 9)")
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); ; <-tick.C {
+		if o, err := x.Command(t.Context(), sandbox.Command{Line: "echo room"}); err == nil && o.Stdout == "room\n" {
+			break
+		} else if time.Now().After(end) {
+			t.Fatalf("there is no room after all were ended: %v, %+v", err, o)
+		}
+	}
 	// It must leave the machine and the other sandboxes as they are.
 	o, err := x.Command(t.Context(), sandbox.Command{Line: `b() { b | b & }; b >/dev/null 2>&1; sleep 1; echo end`, Timeout: 5 * time.Second})
 	t.Logf("%+v, %v", o, err)
@@ -379,7 +394,7 @@ func disk(t *testing.T, b sandbox.Backend, spec sandbox.Spec, o Options) {
 		"one":  "n = 0\ntry:\n    with open('big', 'wb', 0) as f:\n        while n < 1 << 30: n += f.write(b'x' * (1 << 20))\nexcept OSError: pass\nn",
 		"many": fmt.Sprintf("import time\nn = 0\ntry:\n    while n < %d:\n        open('f' + str(n), 'w').write('x'); n += 1\nexcept OSError: pass\nn * 4096", cmp.Or(o.Files, 200_000)),
 	}, func(name, source string, x sandbox.Sandbox) {
-		out, err := x.Code(t.Context(), sandbox.Cell{Source: source, Timeout: 40 * time.Second})
+		out, err := x.Code(t.Context(), sandbox.Cell{Source: source, Timeout: 3 * time.Minute})
 		if err != nil { // it was ended for that
 			if e, ok := errors.AsType[*sandbox.Error](err); !ok || e.Kind != sandbox.Gone {
 				t.Errorf("%s: %v", name, err)
