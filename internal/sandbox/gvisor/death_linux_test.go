@@ -171,7 +171,7 @@ func TestKilled(t *testing.T) {
 	if x.Memory() < 10<<20 {
 		t.Errorf("it uses %d bytes", x.Memory())
 	}
-	o, err := x.Code(t.Context(), sandbox.Cell{Source: "import os, time\nfor _ in range(4):\n    if os.fork() == 0:\n        held = bytearray(b'x') * (50 << 20)\n        time.sleep(20); os._exit(0)\ntime.sleep(15)", Timeout: 20 * time.Second})
+	o, err := x.Code(t.Context(), sandbox.Cell{Source: "import os, time\nfor _ in range(4):\n    if os.fork() == 0:\n        held = bytearray(b'x') * (50 << 20)\n        time.sleep(600); os._exit(0)\ntime.sleep(600)", Timeout: 2 * time.Minute})
 	if e, ok := errors.AsType[*sandbox.Error](err); !ok || e.Kind != sandbox.Gone || !strings.Contains(e.Text, "64 MiB of memory") {
 		t.Errorf("%v, %+v", err, o)
 	}

@@ -151,7 +151,8 @@ func TestOrphans(t *testing.T) {
 			together(t, level)
 			x := sandboxtest.Create(t, newBackend(t, local.Options{Levels: []string{level}}), sandbox.Spec{Processes: 20})
 			name := "dead" + strings.ToLower(rand.Text()[:8])
-			o := sandboxtest.Sh(t, x, "ln -s /bin/sleep "+name+"; for i in $(seq 60); do (setsid ./"+name+" 0.01 &); sleep 0.01; done; sleep 0.1; echo end")
+			o := sandboxtest.Sh(t, x, "ln -s /bin/sleep "+name+"; for i in $(seq 60); do (setsid ./"+name+" 0.01 &); sleep 0.01\n"+
+				"case $i in *[05]) while grep -qs '("+name+")' /proc/[0-9]*/stat; do sleep 0.01; done;; esac; done; sleep 0.1; echo end") // a busy machine ends them late
 			if o.Stdout != "end\n" || o.ExitCode != 0 || strings.Contains(o.Stderr, "ork") {
 				t.Errorf("got %+v", o)
 			}
@@ -228,7 +229,7 @@ func watched(t *testing.T, b sandbox.Backend) {
 	if err != nil || o.Error == nil || o.Error.Name != "MemoryError" {
 		t.Errorf("%v, %+v", err, o)
 	}
-	_, err = x.Code(t.Context(), sandbox.Cell{Source: "import os, time\nfor _ in range(4):\n    if os.fork() == 0:\n        held = bytearray(b'x') * (60 << 20)\n        time.sleep(20); os._exit(0)\ntime.sleep(15)", Timeout: 20 * time.Second})
+	_, err = x.Code(t.Context(), sandbox.Cell{Source: "import os, time\nfor _ in range(4):\n    if os.fork() == 0:\n        held = bytearray(b'x') * (60 << 20)\n        time.sleep(600); os._exit(0)\ntime.sleep(600)", Timeout: 2 * time.Minute})
 	if e, ok := errors.AsType[*sandbox.Error](err); !ok || e.Kind != sandbox.Gone || !strings.Contains(e.Text, "memory") {
 		t.Errorf("got %v", err)
 	}
