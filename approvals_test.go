@@ -162,7 +162,7 @@ func TestRepeatedCallIsAskedForOnce(t *testing.T) {
 // for again.
 func TestAnsweredCallIsNotAskedFor(t *testing.T) {
 	t.Parallel()
-	g, removed := asking(t, ", approvals: {timeout: 1s}")
+	g, removed := asking(t, ", approvals: {timeout: 3s}")
 	c := removal("/a")
 	c.IdempotencyKey, c.Person = "k", &said{v: tool.Verdict{Approved: true}}
 	if res := g.Call(t.Context(), c); res.Kind != "" {
@@ -202,7 +202,11 @@ func TestWhoseOwnPersonIsAsked(t *testing.T) {
 		{"off", nil, false},
 		{"off", &tool.Grant{Caller: true, Elicit: true}, false},
 	} {
-		g, removed := asking(t, ", approvals: {timeout: 1s, elicitation: "+c.elicitation+"}")
+		wait := "1s" // which nobody ends
+		if c.asked {
+			wait = "1m"
+		}
+		g, removed := asking(t, ", approvals: {timeout: "+wait+", elicitation: "+c.elicitation+"}")
 		p := &said{v: tool.Verdict{Approved: true, By: "me"}}
 		call := removal("/a")
 		call.Person, call.Caller.Grant = p, c.grant
