@@ -3,6 +3,7 @@ package call
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -52,6 +53,17 @@ type heldBack interface {
 	HeldUntil() time.Time
 }
 
+// A deathError is an error of Send for a call whose server may have ended while it worked
+// on it.
+type deathError interface {
+	error
+	Died() bool
+}
+
+// maxDeaths is how many processes one call may end: where a second one ends in the same
+// call, that call is the likely cause, and each further costs all others their answers.
+const maxDeaths = 2
+
 // retry repeats a call that its server provably has not carried out, or that does
 // no harm when it runs twice. Within this stage that is what the kind unavailable
 // means: see reason. It waits between attempts, so that a server in trouble is
@@ -71,7 +83,8 @@ func retry(o *Options, next Handler) Handler {
 // again repeats a call that failed with res.
 func (o *Options) again(ctx context.Context, r *Request, next Handler, res *tool.Result) *tool.Result {
 	began, made, held, why := time.Now(), 1, 0, ""
-	for res.Kind == tool.Unavailable && made < o.Retry.Attempts {
+	deaths := died(res)
+	for res.Kind == tool.Unavailable && made < o.Retry.Attempts && deaths < maxDeaths {
 		wait, ok := o.pause(ctx, r, res, made, began)
 		if !ok {
 			break
@@ -88,8 +101,12 @@ func (o *Options) again(ctx context.Context, r *Request, next Handler, res *tool
 			continue
 		}
 		made++
+		deaths += died(res)
 	}
 	switch {
+	case deaths >= maxDeaths && res.Kind == tool.Unavailable:
+		r.Note("retry", "tried %d times, and the server ended each time it worked on this call, so it is not tried again", made)
+		res.Message += fmt.Sprintf(" It has ended %d times in this call, which may be the cause: do not repeat it as it is; ask for less, or for something else.", deaths)
 	case made == 1:
 	case res.Kind == tool.Unavailable:
 		r.Note("retry", "tried %d times", made)
@@ -97,6 +114,14 @@ func (o *Options) again(ctx context.Context, r *Request, next Handler, res *tool
 		r.Note("retry", "tried %d times, which is safe here; the attempt before failed: %s", made, why)
 	}
 	return res
+}
+
+// died counts the process that ended in an attempt.
+func died(res *tool.Result) int {
+	if e, ok := errors.AsType[deathError](res.Err); ok && e.Died() {
+		return 1
+	}
+	return 0
 }
 
 // pause returns how long to wait before the next attempt when so many were made,

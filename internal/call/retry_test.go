@@ -54,6 +54,35 @@ func (s *script) options(meta tool.Meta, change func(*call.Options)) call.Option
 	return o
 }
 
+// deathIn is the error of a call in which its server ended.
+type deathIn struct{ error }
+
+func (deathIn) Died() bool { return true }
+
+// TestCallThatEndsItsServer: a call that a second process ends in is not given to a third.
+func TestCallThatEndsItsServer(t *testing.T) {
+	dead := deathIn{errors.New("the answer of server s was lost: process ended (exit status 2)")}
+	for name, c := range map[string]struct {
+		errs []error
+		sent int
+		says string
+	}{
+		"twice":             {[]error{dead, dead}, 2, "may be the cause"},
+		"once":              {[]error{dead}, 2, ""},
+		"once, and refused": {[]error{dead, unavailable(), unavailable()}, 3, "is unavailable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{errs: c.errs}
+				res := call.New(s.options(tool.Meta{ReadOnly: true}, nil))(t.Context(), tool.Call{Server: "s", Tool: "t"})
+				if len(s.at) != c.sent || res.Attempts != c.sent || (c.says != "") != (res.Kind == tool.Unavailable) || !strings.Contains(res.Text(), c.says) {
+					t.Errorf("sent %d times, %d attempts, %s: %s", len(s.at), res.Attempts, res.Kind, res.Text())
+				}
+			})
+		})
+	}
+}
+
 // TestRetryRepeatsOnlyWhatIsSafe: each kind of failure with each kind of tool.
 func TestRetryRepeatsOnlyWhatIsSafe(t *testing.T) {
 	const write, read, idempotent = "write", "read", "idempotent"

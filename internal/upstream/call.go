@@ -50,7 +50,11 @@ type LostError struct {
 
 	status int // of an answer over HTTP that is no result; 0 where there was none
 	wait   time.Duration
+	died   bool
 }
+
+// Died reports whether the process of the server ended while it worked on the call.
+func (e *LostError) Died() bool { return e.died }
 
 // HTTPStatus returns the status of the answer where one came that is no result,
 // or 0.
@@ -159,6 +163,7 @@ func failure(ctx context.Context, l *link, err error, unsent bool) error {
 		return unavailable(l.from.o.Name, l.from.o.Mask(tool.Flatten(l.explain(ctx, err))))
 	}
 	lost := &LostError{Server: l.from.o.Name, Err: errors.New(l.from.o.Mask(l.explain(ctx, err).Error()))}
+	lost.died = l.process != nil && l.process.Exit() != ""
 	if e, ok := errors.AsType[*wire.HTTPError](err); ok {
 		lost.status, lost.wait = e.Status, e.RetryAfter
 	}
