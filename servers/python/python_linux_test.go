@@ -23,6 +23,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/sandbox/local"
 	"github.com/tenon-mcp/tenon/internal/testenv"
 	"github.com/tenon-mcp/tenon/servers/python"
+	"github.com/tenon-mcp/tenon/tool"
 )
 
 func TestMain(m *testing.M) {
@@ -56,7 +57,16 @@ func newServer(t *testing.T, o python.Options, env map[string]string) *mcp.Serve
 	if o.Python == "" {
 		o.Python = "/usr/bin/python3"
 	}
-	srv, err := python.NewIn(o, func(name string) string { return env[name] })
+	srv, err := python.NewAt(o, tool.Place{
+		Getenv: func(name string) string { return env[name] },
+		AtEnd: func(end func() error) {
+			t.Cleanup(func() {
+				if err := end(); err != nil {
+					t.Error(err)
+				}
+			})
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +185,11 @@ func TestBounds(t *testing.T) {
 	} {
 		text, res := c.call(name, arguments)
 		b, _ := json.Marshal(res.StructuredContent)
-		if n := utf8.RuneCountInString(text); n > 20_000 || !strings.HasSuffix(text, " [Result truncated due to length limit]") || utf8.RuneCount(b) > 20_000 || utf8.RuneCount(b) < 15_000 {
+		end := " [Result truncated due to length limit]"
+		if name == "run_command" { // both streams have their end
+			end = "99999\n100000\n"
+		}
+		if n := utf8.RuneCountInString(text); n > 20_000 || !strings.HasSuffix(text, end) || utf8.RuneCount(b) > 20_000 || utf8.RuneCount(b) < 15_000 {
 			t.Errorf("%s: %d characters, %d of data", name, n, utf8.RuneCount(b))
 		}
 	}
