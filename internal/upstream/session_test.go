@@ -85,7 +85,7 @@ func TestBrokenSessionIsReplaced(t *testing.T) {
 	c := call("exit", "{}")
 	c.Key.Session = "a"
 	_, err := p.Call(t.Context(), c)
-	if lost, ok := errors.AsType[*upstream.LostError](err); !ok || !strings.Contains(lost.Error(), "exit status 7") {
+	if lost, ok := errors.AsType[*upstream.LostError](err); !ok || !lost.Died() || !strings.Contains(lost.Error(), "exit status 7") {
 		t.Fatalf("got %v", err)
 	}
 	if got, told := p.in(t, "a", "count", "{}"); got != "1" || len(told) != 1 ||
