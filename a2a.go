@@ -95,11 +95,11 @@ func (h *a2aHop) Send(ctx context.Context, s *relay.Sending) (tool.Bytes, error)
 	case errors.Is(err, a2a.ErrLost):
 		return nil, &tool.Error{Kind: tool.OutcomeUnknown, Text: fmt.Sprintf("The agent %s was asked, and the connection ended before it said anything. It may work on the subtask or not.", h.entry.Name), Err: err}
 	case err != nil:
-		text := fmt.Sprintf("The agent %s gave no answer: %s.", h.entry.Name, egress.Plain(h.secrets.Text(err.Error()), 600))
+		why := egress.Plain(h.secrets.Text(err.Error()), 600)
 		if errors.Is(err, a2a.ErrUnmet) && work.Task == "" {
-			text += " Nothing was begun: do the subtask yourself or with other tools, or call again later."
+			return nil, h.unbegun(why, err)
 		}
-		return agentFailed(text, nil), nil
+		return agentFailed(fmt.Sprintf("The agent %s gave no answer: %s.", h.entry.Name, why), nil), nil
 	case out.Question != "":
 		return h.ask(ctx, out, state)
 	case out.Failed != "":

@@ -141,7 +141,7 @@ func TestAnAgentElsewhereCannotBeHad(t *testing.T) {
 		far.URL + "/nothing":                   "HTTP status 404",
 		"http://127.0.0.1:1":                   "Nothing was begun: do the subtask yourself",
 	} {
-		if res := subtask(t, agentAt(t, url, ""), "there", tell("hello")); res.Kind != tool.Failed || !strings.Contains(res.Text(), want) {
+		if res := subtask(t, agentAt(t, url, ""), "there", tell("hello")); res.Kind != tool.Unavailable || res.Attempts != 1 || !strings.Contains(res.Text(), want) || !strings.Contains(res.Text(), "Nothing was begun") {
 			t.Errorf("%s: %s: %s", url, res.Kind, res.Text())
 		}
 	}

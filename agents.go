@@ -15,6 +15,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/agent/a2a"
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/config"
+	"github.com/tenon-mcp/tenon/internal/egress"
 	"github.com/tenon-mcp/tenon/internal/model"
 	"github.com/tenon-mcp/tenon/internal/upstream"
 	"github.com/tenon-mcp/tenon/tool"
@@ -208,6 +209,9 @@ func (w *deputy) work(ctx context.Context, subtask string) (tool.Bytes, error) {
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
+		if out.Rounds == 0 && isAway(err) {
+			return nil, w.unbegun(egress.Plain(w.secrets.Text(err.Error()), 600), err)
+		}
 		return w.unfinished(&out, err), nil
 	}
 	if out.Stopped != "" {

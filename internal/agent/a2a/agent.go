@@ -183,7 +183,10 @@ func (a *Agent) Run(ctx context.Context, w Work, tell func(step string)) (Outcom
 	r.task.Status.State = protocol.TaskStateSubmitted
 	err = r.stream(client.SendStreamingMessage(ctx, &protocol.SendMessageRequest{Message: m, Config: &protocol.SendMessageConfig{ReturnImmediately: true}}))
 	if err != nil && r.events == 0 {
-		if reached(err) {
+		if errors.Is(err, errElsewhere) || absent(err) {
+			return Outcome{}, ended(ctx, fmt.Errorf("%w: %w", ErrUnmet, err))
+		}
+		if refused(err) {
 			return Outcome{}, ended(ctx, err)
 		}
 		if w.Task == "" {
@@ -276,9 +279,13 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// reached reports whether an error is the agent's own answer, or says that it was not
-// reached at all: then it does not work on anything.
-func reached(err error) bool {
+// absent reports whether an error says that nobody was there to be told anything.
+func absent(err error) bool {
+	return !errors.Is(err, io.EOF) && strings.Contains(err.Error(), "connection refused")
+}
+
+// refused reports whether an error is the agent's own answer that it does not work on this.
+func refused(err error) bool {
 	for _, said := range []error{
 		protocol.ErrInvalidRequest, protocol.ErrMethodNotFound, protocol.ErrInvalidParams, protocol.ErrTaskNotFound, protocol.ErrUnsupportedOperation,
 		protocol.ErrUnsupportedContentType, protocol.ErrExtensionSupportRequired, protocol.ErrVersionNotSupported, protocol.ErrUnauthenticated, protocol.ErrUnauthorized,
@@ -287,5 +294,5 @@ func reached(err error) bool {
 			return true
 		}
 	}
-	return errors.Is(err, errElsewhere) || strings.Contains(err.Error(), "unexpected HTTP status: 4") || !errors.Is(err, io.EOF) && strings.Contains(err.Error(), "connection refused")
+	return strings.Contains(err.Error(), "unexpected HTTP status: 4")
 }
