@@ -108,7 +108,7 @@ func (d *Docker) await(tb testing.TB) error {
 	ask := http.Client{Transport: t, Timeout: 10 * time.Second}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(60 * time.Second); ; <-tick.C {
+	for end := time.Now().Add(2 * time.Minute); ; <-tick.C {
 		req, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, "http://engine/_ping", nil)
 		if err != nil {
 			return err

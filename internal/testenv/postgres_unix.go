@@ -124,7 +124,7 @@ func (p *Postgres) await(tb testing.TB) {
 	defer db.Close()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(60 * time.Second); ; <-tick.C {
+	for end := time.Now().Add(2 * time.Minute); ; <-tick.C {
 		err := db.PingContext(tb.Context())
 		if err == nil {
 			return

@@ -90,7 +90,7 @@ func (p *Prometheus) await(tb testing.TB) {
 	tb.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(60 * time.Second); ; <-tick.C {
+	for end := time.Now().Add(2 * time.Minute); ; <-tick.C {
 		if p.ready(tb.Context()) {
 			return
 		}

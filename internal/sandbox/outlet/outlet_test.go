@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -240,8 +241,11 @@ func TestRebinding(t *testing.T) {
 
 func TestHostile(t *testing.T) {
 	_, port, came := site(t, httptest.NewServer)
-	_, at := proxied(t, outlet.Options{Server: "python", Network: []string{"127.0.0.1:" + port}, Idle: 300 * time.Millisecond, MaxBytes: 200_000})
-	ask := func(request string) string {
+	o := outlet.Options{Server: "python", Network: []string{"127.0.0.1:" + port}, MaxBytes: 200_000}
+	_, patient := proxied(t, o)
+	o.Idle = 300 * time.Millisecond
+	_, at := proxied(t, o)
+	ask := func(at, request string) string {
 		var d net.Dialer
 		conn, err := d.DialContext(t.Context(), "tcp", at)
 		if err != nil {
@@ -250,11 +254,20 @@ func TestHostile(t *testing.T) {
 		defer conn.Close()
 		_ = conn.SetDeadline(time.Now().Add(time.Minute))
 		_, _ = io.WriteString(conn, request)
-		b, _ := io.ReadAll(bufio.NewReader(conn))
-		return string(b)
+		var said strings.Builder
+		resp, err := http.ReadResponse(bufio.NewReader(io.TeeReader(conn, &said)), nil)
+		if err == nil {
+			_, err = io.Copy(io.Discard, resp.Body)
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%.60q: neither answered nor cut off", request)
+		}
+		return said.String()
+	}
+	if got := ask(at, "\x16\x03\x01"); got != "" && !strings.HasPrefix(got, "HTTP/1.1 4") { // it waits for more, and is cut off
+		t.Errorf("no request: got %.300q", got)
 	}
 	for request, want := range map[string]string{
-		"\x16\x03\x01":               "", // it waits for more, and is cut off
 		"GET / HTTP/1.1\r\n\r\n":     "400",
 		"nonsense\r\n\r\n":           "400",
 		"CONNECT / HTTP/1.1\r\n\r\n": "40", "CONNECT 127.0.0.1 HTTP/1.1\r\nHost: x\r\n\r\n": "403", "CONNECT 127.0.0.1:0 HTTP/1.1\r\nHost: x\r\n\r\n": "403",
@@ -263,15 +276,15 @@ func TestHostile(t *testing.T) {
 		"GET http://10.0.0.1\r\nX: y/ HTTP/1.1\r\n\r\n":                                                                                           "400",
 		"GET http://a/" + strings.Repeat("x", 70_000):                                                                                             "", // who is still sending may not read the answer
 	} {
-		if got := ask(request); !strings.Contains(got, want) || strings.Contains(got, "secret") || want == "" && got != "" && !strings.HasPrefix(got, "HTTP/1.1 4") {
+		if got := ask(patient, request); !strings.Contains(got, want) || strings.Contains(got, "secret") || want == "" && got != "" && !strings.HasPrefix(got, "HTTP/1.1 4") {
 			t.Errorf("%.60q: got %.300q", request, got)
 		}
 	}
 	if came.Load() != 1 {
 		t.Errorf("reached %d times", came.Load())
 	}
-	ask("POST http://127.0.0.1:" + port + "/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n" + strings.Repeat("x", 300_000))
-	if got := ask("GET http://127.0.0.1:" + port + "/ HTTP/1.1\r\nHost: x\r\n\r\n"); !strings.Contains(got, "503") {
+	ask(patient, "POST http://127.0.0.1:"+port+"/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n"+strings.Repeat("x", 300_000))
+	if got := ask(patient, "GET http://127.0.0.1:"+port+"/ HTTP/1.1\r\nHost: x\r\n\r\n"); !strings.Contains(got, "503") {
 		t.Errorf("bytes are not bounded: %.300q", got)
 	}
 }
