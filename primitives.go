@@ -37,7 +37,7 @@ func (s *Session) fromPool(ctx context.Context, sees *scoped, as Viewer, r relay
 	lists := sees.primitives
 	for _, kind := range []offer.Kind{offer.Prompts, offer.Resources, offer.Templates} {
 		if kind.Method == r.Method {
-			return s.allOf(sees.view, as, lists.AllFor(ctx, kind, sees.reachable(), s.ownFetch(sees))), nil
+			return s.allOf(sees.view, as, lists.AllFor(ctx, kind, sees.reachable(), ownFetch(s, sees))), nil
 		}
 	}
 	switch r.Method {
@@ -53,18 +53,22 @@ func (s *Session) fromPool(ctx context.Context, sees *scoped, as Viewer, r relay
 	if name := textOf(r.Params, "name"); name != "" {
 		at, ok := lists.All(ctx, offer.Prompts, sees.reachable()).Find(name)
 		if !ok {
-			at, ok = s.ownFind(ctx, sees, offer.Prompts, name)
+			at, ok = ownFind(ctx, s, sees, offer.Prompts, name)
 		}
 		if !ok {
 			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "there is no prompt %q", name)
 		}
-		return s.passAs(ctx, sees, as, at, r, "name")
+		result, err := s.passAs(ctx, sees, as, at, r, "name")
+		if err == nil {
+			result = readdressed(ctx, sees, at.Server, result, "messages")
+		}
+		return result, err
 	}
 	if uri := textOf(r.Params, "uri"); uri != "" {
 		at, err := sees.resource(ctx, uri)
 		if err != nil {
 			var ok bool
-			if at, ok = s.ownFind(ctx, sees, offer.Resources, uri); !ok {
+			if at, ok = ownFind(ctx, s, sees, offer.Resources, uri); !ok {
 				return nil, s.notFound(err, uri)
 			}
 		}
@@ -75,7 +79,7 @@ func (s *Session) fromPool(ctx context.Context, sees *scoped, as Viewer, r relay
 
 // ownFetch returns how the list of a server is fetched on the client's own connection to
 // it, where it has one: what belongs to a session is in no other list.
-func (s *Session) ownFetch(sees *scoped) func(server string) offer.Fetch {
+func ownFetch(s *Session, sees *scoped) func(server string) offer.Fetch {
 	return func(server string) offer.Fetch {
 		m := sees.byName[server]
 		if m.server == nil || !s.client.Holds(server) {
@@ -90,8 +94,8 @@ func (s *Session) ownFetch(sees *scoped) func(server string) offer.Fetch {
 }
 
 // ownFind finds what only the client's own connections have.
-func (s *Session) ownFind(ctx context.Context, sees *scoped, kind offer.Kind, shown string) (offer.At, bool) {
-	fetch := s.ownFetch(sees)
+func ownFind(ctx context.Context, s *Session, sees *scoped, kind offer.Kind, shown string) (offer.At, bool) {
+	fetch := ownFetch(s, sees)
 	var servers []string
 	for _, name := range sees.reachable() {
 		if fetch(name) != nil {

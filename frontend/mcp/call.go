@@ -55,9 +55,9 @@ func (h *handler) call(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message
 	}
 	h.target(&c)
 	if session := h.session.Load(); session != nil {
-		return answer(session.Call(ctx, x, c), false)
+		return answer(addressed(ctx, h, c, session.Call(ctx, x, c)), false)
 	}
-	return answer(h.gw.Call(ctx, c), false)
+	return answer(addressed(ctx, h, c, h.gw.Call(ctx, c)), false)
 }
 
 // callModern makes a call whose client may be given a question to come again with.
@@ -98,7 +98,18 @@ func (h *handler) callModern(ctx context.Context, x *wire.Exchange, c tool.Call,
 		raw, e := h.inputRequired(d.Approval, c.Caller, hashOfCall(name, c.Arguments))
 		return tool.OneOf(raw), e
 	}
-	return answer(res, true)
+	return answer(addressed(ctx, h, c, res), true)
+}
+
+// addressed returns a result with the addresses of resources as a client of the pool has
+// them.
+func addressed(ctx context.Context, h *handler, c tool.Call, res *tool.Result) *tool.Result {
+	if h.server != "" || len(res.Raw) == 0 {
+		return res
+	}
+	own := *res
+	own.Raw = h.shows.Addresses(ctx, tenon.Viewer{Caller: c.Caller, Session: c.Session, Skill: c.Skill, Mode: c.Mode}, res.Server, res.Raw)
+	return &own
 }
 
 // withoutAnswer returns the params of a call without what is for the gateway alone.

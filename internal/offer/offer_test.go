@@ -98,6 +98,20 @@ func TestListsByTheirExactNames(t *testing.T) {
 	}
 }
 
+func TestNamesResourcesOverPieces(t *testing.T) {
+	for text, want := range map[string]bool{`{"a":"resource_link"}`: true, `{"a":"resourc_link","resourceful":1}`: true, `{"resourc":"eresource"}`: false} {
+		for size := 1; size <= len(text); size++ {
+			var b tool.Bytes
+			for i := 0; i < len(text); i += size {
+				b = append(b, []byte(text[i:min(i+size, len(text))]))
+			}
+			if offer.NamesResources(b) != want {
+				t.Errorf("%s in pieces of %d", text, size)
+			}
+		}
+	}
+}
+
 func TestWrap(t *testing.T) {
 	for _, at := range []offer.At{{"a", "x://1"}, {"a-b", "file:///etc/a/b"}} {
 		if got, ok := offer.Unwrap(offer.Wrap(at.Server, at.Key)); !ok || got != at {

@@ -132,7 +132,7 @@ func (c *Client) Plain() bool {
 // have what nobody else gets.
 func (c *Client) Holds(server string) bool {
 	if c.o.Modern {
-		return c.r.leases.holds(c.leaseKey(server))
+		return c.r.leases.holds(leaseKey(c, server))
 	}
 	return slices.ContainsFunc(c.links(), func(o *own) bool { return o.server == server && !o.link.Ended() })
 }

@@ -38,7 +38,7 @@ type leases struct {
 
 // lease returns a link to a server for one request. It is nil where clients get none.
 func (c visit) lease(ctx context.Context, s Server) (*lease, error) {
-	key := c.leaseKey(s.Name())
+	key := leaseKey(c.Client, s.Name())
 	if l := c.r.leases.get(key); l != nil {
 		return l, nil
 	}
@@ -58,7 +58,7 @@ func (c visit) lease(ctx context.Context, s Server) (*lease, error) {
 }
 
 // leaseKey says for whom a link to a server is.
-func (c *Client) leaseKey(server string) string {
+func leaseKey(c *Client, server string) string {
 	return strings.Join([]string{server, c.o.Caller, string(c.o.Capabilities), string(c.o.ClientInfo), c.o.Level}, "\x00")
 }
 

@@ -1,0 +1,38 @@
+package tenon
+
+import (
+	"context"
+
+	"github.com/tenon-mcp/tenon/internal/offer"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// Addresses returns the result of a call, in which the server may name resources, as a
+// client of the pool is to have it: an address that is another server's there becomes the
+// one under which that client finds this server's. All others stay as they are.
+func (s Window) Addresses(ctx context.Context, o Viewer, server string, result tool.Bytes) tool.Bytes {
+	p := s.g.enter()
+	defer p.leave()
+	sees, err := view{s.g, p}.as(o.subject())
+	if err != nil {
+		return result
+	}
+	return readdressed(ctx, sees, server, result, "content")
+}
+
+// readdressed changes the addresses of resources in a list of content blocks, or of
+// messages that have one each.
+func readdressed(ctx context.Context, sees *scoped, server string, result tool.Bytes, list string) tool.Bytes {
+	if !offer.NamesResources(result) {
+		return result
+	}
+	servers := sees.reachable()
+	if len(servers) < 2 {
+		return result
+	}
+	return offer.Readdress(result, list, server, func() (resources, templates *offer.All) {
+		ctx, cancel := context.WithTimeout(ctx, listingWait)
+		defer cancel()
+		return sees.primitives.All(ctx, offer.Resources, servers), sees.primitives.All(ctx, offer.Templates, servers)
+	})
+}
