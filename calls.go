@@ -3,7 +3,6 @@ package tenon
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/tenon-mcp/tenon/internal/admission"
@@ -16,6 +15,10 @@ import (
 	"github.com/tenon-mcp/tenon/internal/upstream"
 	"github.com/tenon-mcp/tenon/tool"
 )
+
+// ErrEnding is for front ends: the cause of the context of a call that is cut off because
+// the gateway ends. Its caller is told that, and not that the call was given up.
+var ErrEnding = call.ErrEnding
 
 // Call carries out one call. It always returns a result, which holds an error
 // where the call failed, and never panics. It ends at the latest with its
@@ -167,20 +170,6 @@ type view struct {
 
 func (v view) HasServer(server string) bool {
 	return v.byName[server] != nil || server == ownServer
-}
-
-// Offered implements call.Catalog.
-func (v view) Offered(server string) string {
-	const how = "is not declared in this pool: whoever runs Tenon adds %s under servers in its configuration (tenon.yaml)."
-	if server == "playwright" || server == "browser" {
-		return fmt.Sprintf("A browser "+how, "playwright: {browser: {}}")
-	}
-	for _, b := range v.o.Bundled {
-		if b.Name == server || slices.Contains(b.Aliases, server) {
-			return fmt.Sprintf("It comes with Tenon, but "+how, server+": {bundled: "+b.Name+"}")
-		}
-	}
-	return ""
 }
 
 func (v view) Await(ctx context.Context, server string) error {

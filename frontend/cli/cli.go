@@ -34,10 +34,11 @@ type Options struct {
 	Env            []string // as os.Environ gives it
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Width          int    // of the terminal that Stdout is, in characters; 0 where it is none
-	Watched        bool   // Stderr is a terminal
-	ConfigDir      string // the user's configuration folder, or empty
-	Executable     string // path of this program, which runs bundled servers as children; empty runs them in process
+	Width          int           // of the terminal that Stdout is, in characters; 0 where it is none
+	Watched        bool          // Stderr is a terminal
+	ConfigDir      string        // the user's configuration folder, or empty
+	Grace          time.Duration // how long serve waits at its end for answers in progress; 0 is the usual time
+	Executable     string        // path of this program, which runs bundled servers as children; empty runs them in process
 }
 
 // Main runs one command and returns its exit code. When ctx ends, what runs is

@@ -34,6 +34,7 @@ type command struct {
 	stderr io.Writer // nil is log
 	log    bytes.Buffer
 
+	grace   time.Duration
 	width   int
 	watched bool
 }
@@ -51,7 +52,7 @@ func (c *command) run(ctx context.Context, t *testing.T) int {
 	if c.stderr == nil {
 		c.stderr = &c.log
 	}
-	return cli.Main(ctx, cli.Options{Args: c.args, Env: c.env, Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr, Width: c.width, Watched: c.watched})
+	return cli.Main(ctx, cli.Options{Args: c.args, Env: c.env, Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr, Grace: c.grace, Width: c.width, Watched: c.watched})
 }
 
 // start runs the command in the background, and returns its standard output and a

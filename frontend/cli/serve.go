@@ -100,6 +100,7 @@ func runServe(ctx context.Context, a *app, listen string, stdio, listening bool)
 			Addr: cmp.Or(listen, settings.Listen), Handler: fronts, AllowedHosts: settings.AllowedHosts,
 			Cert: settings.Cert, Key: settings.Key, MaxBodyBytes: settings.MaxBodyBytes, Logger: log,
 			MaxConnections: settings.MaxConnections, MaxPerAddress: settings.MaxPerAddress,
+			Grace: a.Grace, Cut: tenon.ErrEnding,
 			Unready: func() string {
 				if gw.Record().Refuses() {
 					return "calls are refused, for the record cannot be written"

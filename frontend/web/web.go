@@ -78,7 +78,10 @@ type Options struct {
 	// from one address that is not of this machine; 0 is no bound.
 	MaxConnections, MaxPerAddress int
 	// Grace bounds how long a stop waits for answers in progress; 0 is DefaultGrace.
-	Grace  time.Duration
+	Grace time.Duration
+	// Cut is the cause of the contexts of answers that need longer; nil is
+	// context.Canceled.
+	Cut    error
 	Logger *slog.Logger // nil discards
 }
 
@@ -145,8 +148,8 @@ func (s *Server) Loopback() bool {
 // progress. It returns nil after such a stop, and must be called once.
 func (s *Server) Run(ctx context.Context) error {
 	// Requests outlive ctx by the grace time; cut ends those that need longer.
-	base, cut := context.WithCancel(context.WithoutCancel(ctx))
-	defer cut()
+	base, cut := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cut(nil)
 	srv := &http.Server{
 		Handler:           s.handler(ctx),
 		BaseContext:       func(net.Listener) context.Context { return base },
@@ -182,7 +185,7 @@ func (s *Server) Run(ctx context.Context) error {
 		return nil
 	}
 	s.log.Warn("answers in progress cut off", "grace", s.o.Grace.String())
-	cut()
+	cut(s.o.Cut)
 	if !shutdown(context.WithoutCancel(ctx), front, cutTimeout) {
 		_ = front.Close() // the listener is closed already; connections that do not read are dropped
 	}

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -27,4 +28,24 @@ func brief(text string) string {
 		text = string(r[:most]) + "…"
 	}
 	return text
+}
+
+// ErrEnding is the cause of a context that ends because the gateway does: nobody gave
+// the call up.
+var ErrEnding error = &tool.Error{Kind: tool.Canceled, Text: "The gateway was ended before the call was.", Err: context.Canceled}
+
+// ended is what the caller is told of a call that was cut off by the end of the gateway,
+// in place of what the stages made of that.
+func (o *Options) ended(r *Request, res *tool.Result) *tool.Result {
+	var out *tool.Result
+	switch {
+	case r.Attempts == 0 || r.Target == nil:
+		out = r.fail(tool.Unavailable, "The gateway was ended before the call was made: it was not carried out. Call it again once the gateway runs again.")
+	case r.Target.Meta.ReadOnly || r.Target.Meta.Idempotent:
+		out = r.fail(tool.Unavailable, "The gateway was ended while the call ran. The tool can be called again without harm, once the gateway runs again.")
+	default:
+		out = r.fail(tool.OutcomeUnknown, "The gateway was ended while the call ran, and nobody knows whether it took effect. %s", o.howToCheck(r.Target))
+	}
+	out.Err = res.Err
+	return out
 }

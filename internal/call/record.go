@@ -3,6 +3,7 @@ package call
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -26,6 +27,9 @@ func record(o *Options, next Handler) Handler {
 			}
 		}()
 		res := next(ctx, r)
+		if res.Kind == tool.Canceled && errors.Is(context.Cause(ctx), ErrEnding) {
+			res = o.ended(r, res)
+		}
 		kept = true
 		return keep(o, r, res)
 	}

@@ -210,8 +210,10 @@ func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 	x := &Exchange{Session: hs.Session, Header: r.Header, Caller: caller, http: hs}
 	switch {
 	case m.IsRequest():
-		// A broken connection is no cancellation in this era.
-		ctx, end := hs.begin(hs.ctx, m.ID)
+		// A broken connection is no cancellation in this era; the end of the process is.
+		ctx, untie := cutOff(hs.ctx, r.Context())
+		defer untie()
+		ctx, end := hs.begin(ctx, m.ID)
 		defer end()
 		s.answer(ctx, w, hs.handler, x, m)
 		return
