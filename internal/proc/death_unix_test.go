@@ -153,7 +153,7 @@ func startGateway(t *testing.T, arg string) *gatewayProcess {
 // guard returns the pid of the gateway's guard, once it has one other than not.
 func (g *gatewayProcess) guard(t *testing.T, not int) (pid int) {
 	t.Helper()
-	eventually(t, 20*time.Second, "a guard", func() bool {
+	eventually(t, time.Minute, "a guard", func() bool {
 		list, err := exec.Command("ps", "-A", "-o", "pid=,ppid=,command=").Output()
 		if err != nil {
 			t.Fatal(err)
@@ -217,7 +217,7 @@ func TestTreesDieWithTheGateway(t *testing.T) {
 				}
 			}
 			tt.end(t, g)
-			allGone(t, 20*time.Second, g.family)
+			allGone(t, time.Minute, g.family)
 		})
 	}
 }

@@ -18,9 +18,9 @@ func TestDirectChildrenDieWithoutGuard(t *testing.T) {
 	guard := g.guard(t, 0)
 	g.signal(t, g.Process.Pid, syscall.SIGSTOP) // so that it starts no other
 	g.signal(t, guard, syscall.SIGKILL)
-	eventually(t, 10*time.Second, "the end of the guard", func() bool { return !running(t, guard) })
+	eventually(t, time.Minute, "the end of the guard", func() bool { return !running(t, guard) })
 	g.signal(t, g.Process.Pid, syscall.SIGKILL)
-	allGone(t, 10*time.Second, map[string]int{
+	allGone(t, time.Minute, map[string]int{
 		"root of the tree":  g.family["deaf-root"],
 		"root of the shell": g.family["shell-root"],
 	})
