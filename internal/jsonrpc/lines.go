@@ -45,7 +45,8 @@ func (l *Line) Answers() (id []byte, maybe bool) {
 }
 
 // Answers is Line.Answers for a text that Parse has refused. It is an answer
-// where it has a result or an error, names no method, and says that it is JSON-RPC:
+// where it has a result or an error (after its id the beginning of one is enough),
+// names no method, and says that it is JSON-RPC:
 // much of what servers print that is no message is JSON too.
 func Answers(text tool.Bytes) (id []byte, maybe bool) {
 	s := NewScan()
@@ -54,7 +55,8 @@ func Answers(text tool.Bytes) (id []byte, maybe bool) {
 			break // what was found until here counts
 		}
 	}
-	return s.ID(), string(s.spans[1].In(text).Join()) == `"2.0"` && s.IsAnswer()
+	id = s.ID()
+	return id, string(s.spans[1].In(text).Join()) == `"2.0"` && (s.IsAnswer() || id != nil && s.beginsAnswer())
 }
 
 // ErrEndless says that a line went on and on, far beyond the limit.

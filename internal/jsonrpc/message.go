@@ -91,6 +91,12 @@ func (s *Scan) IsAnswer() bool {
 	return !s.IsCall() && (s.spans[4].Found() || s.spans[5].Found())
 }
 
+// beginsAnswer reports whether the scan stands within the result or the error of a
+// message that names no method.
+func (s *Scan) beginsAnswer() bool {
+	return !s.IsCall() && s.depth >= 1 && (s.member == 4 || s.member == 5)
+}
+
 // Message returns the message, whose whole text is b: the pieces that were fed.
 func (s *Scan) Message(b tool.Bytes) (*Message, error) {
 	if err := s.finish(); err != nil {

@@ -102,6 +102,9 @@ func TestStreamBrokenAnswer(t *testing.T) {
 	for _, text := range []string{
 		`{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"both"}}`,
 		`{"jsonrpc":"2.0","id":1,"result":{},`,
+		`{"jsonrpc":"2.0","id":1,"result":{"content":[{"text":oops}]}}`,
+		`{"jsonrpc":"2.0","id":1,"error":[}`,
+		`{"jsonrpc":"2.0","id":1,"result":` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + "}",
 	} {
 		c := says(t, 1, wire.StreamOptions{}, func(w io.Writer) { fmt.Fprintln(w, text) })
 		_, err := c.Call(t.Context(), &wire.Request{Method: "echo"})
