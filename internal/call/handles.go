@@ -38,7 +38,7 @@ func handles(o *Options, next Handler) Handler {
 		if o.Keeper == nil || !bytes.Contains(r.Arguments, handleBytes) {
 			return next(ctx, r)
 		}
-		args, err := expand(ctx, o.Keeper, r)
+		args, structured, err := expand(ctx, o.Keeper, r)
 		if err != nil {
 			return failed(r, err)
 		}
@@ -55,32 +55,39 @@ func handles(o *Options, next Handler) Handler {
 				return r.fail(tool.Invalid, "The params of the call are not valid: %v.", err)
 			}
 		}
-		return next(ctx, r)
+		res := next(ctx, r)
+		if res.Kind == tool.Invalid && structured != "" {
+			res.Message = sentence(res.Message) + fmt.Sprintf(` (Behind the handle %s is JSON, which is put in as the value that it is. Where the tool wants a text, write {"$handle": %q, "jq": "tojson"}.)`, structured, structured)
+		}
+		return res
 	}
 }
 
 // expand returns the arguments with their references replaced, or nil where there
-// are none.
-func expand(ctx context.Context, k Keeper, r *Request) ([]byte, error) {
+// are none, and the handle of a value among them that is an object or an array.
+func expand(ctx context.Context, k Keeper, r *Request) (args []byte, structured string, err error) {
 	found, err := references(ctx, r.Arguments)
 	if err == nil && isReference(r.Arguments) {
 		err = &tool.Error{Kind: tool.Invalid, Text: `A handle stands for the value of one argument, not for all arguments: write {"name": {"$handle": "h_…"}}.`}
 	}
 	if err != nil || len(found) == 0 {
-		return nil, err
+		return nil, "", err
 	}
 	edits := make([]edit, len(found))
 	left := MaxExpanded
 	for i, f := range found {
 		v, err := k.Value(ctx, r.Caller, f.ref, left)
 		if err != nil {
-			return nil, err
+			return nil, "", err
+		}
+		if len(v) > 0 && (v[0] == '{' || v[0] == '[') {
+			structured = f.ref.ID
 		}
 		left -= len(v)
 		r.Opened = append(r.Opened, f.ref.ID)
 		edits[i] = edit{f.at, v}
 	}
-	return replace(tool.OneOf(r.Arguments), edits...).Join(), nil
+	return replace(tool.OneOf(r.Arguments), edits...).Join(), structured, nil
 }
 
 // isReference reports whether the arguments as a whole are a reference.

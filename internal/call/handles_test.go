@@ -83,6 +83,26 @@ func TestBadReferences(t *testing.T) {
 	}
 }
 
+// TestStructuredReference: a server that refuses the value behind a handle is no riddle
+// where that value is JSON.
+func TestStructuredReference(t *testing.T) {
+	for value, told := range map[string]bool{`{"a":1}`: true, `[1]`: true, `"text"`: false, `1`: false} {
+		run := call.New(call.Options{
+			Catalog: &shelf{tools: []tool.Tool{{ID: tool.ID{Server: "s", Name: "t"}}}},
+			Keeper:  &kept{value: func(call.Reference, int) ([]byte, error) { return []byte(value), nil }},
+			NewID:   func() string { return "c_1" },
+			Send: func(context.Context, *call.Request, []byte) (tool.Bytes, error) {
+				return nil, &tool.Error{Kind: tool.Invalid, Text: "/message: expected a string"}
+			},
+			Record: func(*call.Request, *tool.Result) {},
+		})
+		res := run(t.Context(), tool.Call{Server: "s", Tool: "t", Arguments: []byte(`{"message":{"$handle":"h_1"}}`)})
+		if got := strings.Contains(res.Text(), `{"$handle": "h_1", "jq": "tojson"}`); got != told || res.Kind != tool.Invalid {
+			t.Errorf("%s: %s", value, res.Text())
+		}
+	}
+}
+
 func TestReferencesShareABound(t *testing.T) {
 	var bounds []int
 	k := &kept{value: func(_ call.Reference, most int) ([]byte, error) {
