@@ -171,7 +171,19 @@ func (c *Command) notFound(path string) error {
 	if path == "" {
 		return problem{fs.ErrNotExist, "not found, as the PATH of the child is empty: set PATH, or give the full path"}
 	}
-	return problem{fs.ErrNotExist, fmt.Sprintf("not found on the PATH of the child (%s): install it, or give the full path", path)}
+	return problem{fs.ErrNotExist, fmt.Sprintf("not found on the PATH of the child (%s): install it, or give the full path", firstFolders(path))}
+}
+
+// firstFolders returns a PATH as far as a sentence can hold it.
+func firstFolders(path string) string {
+	const most = 100
+	folders := filepath.SplitList(path)
+	for i, length := 0, 0; i < len(folders); i++ {
+		if length += len(folders[i]) + 1; i > 0 && length > most {
+			return strings.Join(folders[:i], string(filepath.ListSeparator)) + fmt.Sprintf(" and %d more", len(folders)-i)
+		}
+	}
+	return path
 }
 
 // A problem is an error whose text says what to do, of a kind that callers can

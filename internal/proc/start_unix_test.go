@@ -50,6 +50,10 @@ func TestStartErrors(t *testing.T) {
 			`start "npxx": not found on the PATH of the child (` + dir + "): install it, or give the full path",
 		},
 		{"no PATH", proc.Command{Path: "npx", Env: []string{"A=b"}}, fs.ErrNotExist, "the PATH of the child is empty: set PATH"},
+		{
+			"a long PATH", proc.Command{Path: "npxx", Env: []string{"PATH=/usr/local/bin:/usr/bin" + strings.Repeat(":/opt/one/of/many/folders/bin", 40)}, Dir: dir}, fs.ErrNotExist,
+			"(/usr/local/bin:/usr/bin:/opt/one/of/many/folders/bin:/opt/one/of/many/folders/bin and 38 more)",
+		},
 		{"a relative PATH", proc.Command{Path: "script", Env: []string{"PATH=.:"}, Dir: dir}, fs.ErrNotExist, "not found on the PATH"},
 		{"no file", proc.Command{Path: dir + "/gone"}, fs.ErrNotExist, "there is no file"},
 		{"no file in the working directory", proc.Command{Path: "./gone", Dir: dir}, fs.ErrNotExist, dir + `/gone": correct the path`},
