@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -232,15 +233,11 @@ func called(s *config.Server) string {
 // bundled fills in o for a bundled server: a child process of this program, or a
 // server in this process. Its tools are known from its code.
 func (k maker) bundled(o *upstream.Options, s *config.Server, m *member) error {
-	var b *Bundled
-	for i := range k.o.Bundled {
-		if k.o.Bundled[i].Name == s.Bundled {
-			b = &k.o.Bundled[i]
-		}
-	}
-	if b == nil {
+	i := slices.IndexFunc(k.o.Bundled, func(b Bundled) bool { return b.Name == s.Bundled })
+	if i < 0 {
 		return fmt.Errorf("there is no bundled server %q", s.Bundled)
 	}
+	b := &k.o.Bundled[i]
 	var options json.RawMessage
 	if text := s.Options.Reveal(); text != "" {
 		options = json.RawMessage(text)

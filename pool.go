@@ -38,7 +38,8 @@ type pool struct {
 	looks
 	pipeline
 	inUse
-	named *named.Watch // guarded by Gateway.offering
+	named   *named.Watch      // guarded by Gateway.offering
+	offered map[string]string // how a server that comes with Tenon is declared, by all its names
 }
 
 // newPool makes the pool of a configuration, beside the one before. Nothing of it
@@ -56,7 +57,7 @@ func newPool(g *Gateway, cfg *config.Config, old *pool) (*pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pool{cfg: cfg, byName: map[string]*member{}, policy: rules, trust: newTrust(cfg, g.log), inUse: newInUse()}
+	p := &pool{cfg: cfg, byName: map[string]*member{}, policy: rules, trust: newTrust(cfg, g.log), inUse: newInUse(), offered: offers(g.o.Bundled)}
 	if p.sampler, err = newSampler(cfg); err != nil {
 		return nil, err
 	}
