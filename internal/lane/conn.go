@@ -35,9 +35,8 @@ type conn struct {
 	cooled bool               // the patrol's call was heard, and did not count
 	cancel context.CancelFunc // ends the context of the request that runs
 	end    context.CancelFunc // ends that of all
-	mu     sync.Mutex         // held by the patrol while it acts, and for cancel
-
-	detached atomic.Bool // see Detach
+	mu     sync.Mutex         // held by the patrol while it acts, and for cancel and held
+	held   Held               // see Detach
 
 	watch // of the patrol
 }
@@ -262,7 +261,7 @@ type outcome int
 const (
 	isOver outcome = iota
 	goesOn
-	isHeld // by another goroutine, for the rest of the answer
+	isHeld // by whoever has the rest of the answer
 )
 
 // serve answers a request.
@@ -288,7 +287,7 @@ func (c *conn) serve(conn context.Context, h *head) outcome {
 	gone := ctx.Err() != nil
 	cancel()
 	x.body.end()
-	if done && w.hold != nil {
+	if done && w.left != nil {
 		w.detach(gone)
 		return isHeld
 	}

@@ -1,25 +1,34 @@
 package lane
 
+// A Held is an answer that goes on without its handler, a stream that does not end by
+// itself. It has the response, may write to it from Begin to Release, and starts its
+// goroutines with Go.
+type Held = interface {
+	// Begin is called once, when the handler has returned.
+	Begin()
+	// Gone says that the client is gone or the server stops, at any time and maybe more
+	// than once: the answer must end. It must not wait.
+	Gone()
+}
+
 // leaving is what becomes of a response when its handler returns.
 type leaving struct {
 	over  bool // the answer is, for whoever still writes
 	apart bool // nothing of the request is in the response
-	hold  func(gone <-chan struct{})
+	left  Held
 }
 
-// Detach gives the answer of the request, a stream that never ends by itself, to
-// hold. Once the handler has returned, hold runs in its place, on a goroutine of its
-// own with a small stack: nothing of the request, of its context or of the handler's
-// frames stays in memory. hold may write to the response until it returns, with which
-// the answer is over. gone is closed when the client is gone or the server stops.
+// Detach leaves the answer of the request to h. Once the handler has returned no
+// goroutine is kept for it but the one that reads the connection: nothing of the
+// request, of its context or of the handler's frames stays in memory.
 //
 // It reports false, and does nothing, where the request does not allow it. A handler
-// that panics afterwards has ended the connection, and hold is not called.
-func (w *response) Detach(hold func(gone <-chan struct{})) bool {
+// that panics afterwards has ended the connection, and h hears nothing.
+func (w *response) Detach(h Held) bool {
 	if !w.apart || w.over {
 		return false
 	}
-	w.hold = hold
+	w.left = h
 	return true
 }
 
@@ -30,40 +39,36 @@ func (w *response) detach(gone bool) {
 	c.out.flush()
 	c.out.b, c.out.lean = nil, true
 	c.mu.Lock()
-	c.cancel = c.end
+	c.cancel, c.held = c.end, w.left
 	c.mu.Unlock()
-	c.detached.Store(true)
-	if gone || c.s.closing.Load() {
-		c.end()
+	if gone || c.s.closing.Load() || c.common.Context().Err() != nil {
+		c.gone()
 	}
-	c.s.tasks.Go(func() { carryOn(w) })
+	w.left.Begin() // with which the connection is another's
 }
 
-// carryOn runs what a handler has left, and goes on with the connection.
-func carryOn(w *response) {
+// Go runs f on a goroutine of its own, for which a stop of the server waits. It must
+// not be called after Release.
+func (w *response) Go(f func()) {
+	w.c.s.tasks.Go(func() {
+		defer caught(w.c)
+		f()
+	})
+}
+
+// Release ends an answer that was left, and goes on with the connection.
+func (w *response) Release() {
 	c := w.c
-	ctx := c.common.Context()
-	done := runHold(w, ctx.Done())
-	c.detached.Store(false)
+	c.mu.Lock()
+	c.held = nil
+	c.mu.Unlock()
 	c.out.lean = false
-	if !done {
-		w.over = true
-		c.over(true)
-		return
-	}
-	if keep := c.finish(w); !keep || ctx.Err() != nil {
+	if keep := c.finish(w); !keep || c.common.Context().Err() != nil {
 		c.over(true)
 		return
 	}
 	c.slack = false
-	c.run()
-}
-
-// runHold reports whether it has returned.
-func runHold(w *response, gone <-chan struct{}) (done bool) {
-	defer caught(w.c)
-	w.hold(gone)
-	return true
+	c.s.tasks.Go(c.run)
 }
 
 // finish ends an answer, and reports whether the connection can go on.
@@ -77,10 +82,30 @@ func (c *conn) finish(w *response) bool {
 	return keep && !c.s.closing.Load()
 }
 
-// gone ends the request that runs: nobody waits for its answer.
+// gone ends the request that runs, or the answer that was left: nobody waits for it.
 func (c *conn) gone() {
 	c.mu.Lock()
 	cancel := c.cancel
 	c.mu.Unlock()
 	cancel()
+	c.endHeld()
+}
+
+// endHeld ends an answer that was left, and reports whether there is one.
+func (c *conn) endHeld() bool {
+	c.mu.Lock()
+	held := c.held
+	c.mu.Unlock()
+	if held == nil {
+		return false
+	}
+	held.Gone()
+	return true
+}
+
+// endAllHeld is called when the context of all requests is done.
+func (s *Server) endAllHeld() {
+	for _, c := range s.all() {
+		c.endHeld()
+	}
 }

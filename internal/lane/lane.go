@@ -26,8 +26,10 @@ import (
 	"context"
 	"errors"
 	"log"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -73,6 +75,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	if closing {
 		return http.ErrServerClosed
 	}
+	defer context.AfterFunc(s.ctx, s.endAllHeld)()
 	var serving sync.WaitGroup
 	defer serving.Wait()
 	defer s.rest.Close()
@@ -147,21 +150,24 @@ func (s *Server) drain() {
 	}
 }
 
+// all returns the connections that there are.
+func (s *Server) all() []*conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.conns))
+}
+
 // stop makes the server take nothing more, and calls f for each connection.
 func (s *Server) stop(f func(*conn)) {
 	s.mu.Lock()
 	s.closing.Store(true)
 	ln := s.ln
-	all := make([]*conn, 0, len(s.conns))
-	for c := range s.conns {
-		all = append(all, c)
-	}
 	s.drain()
 	s.mu.Unlock()
 	if ln != nil {
 		_ = ln.Close()
 	}
-	for _, c := range all {
+	for _, c := range s.all() {
 		f(c)
 	}
 }

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	keepAlive = 15 * time.Second // a comment on a quiet stream, so that no proxy ends it
+	keepAlive  = 15 * time.Second // a comment on a quiet stream, so that no proxy ends it
+	knownEvery = time.Second      // how often a credential is looked at again
 
 	// maxWaiting bounds the bytes that wait on one stream for a client to read them, as
 	// long as not more than maxWaitingAll wait on all streams of a server; then it is
@@ -35,23 +36,39 @@ var errSlow = errors.New("client reads too slowly: the notification is dropped")
 // What a client does not read waits, up to a bound. Beyond it progress takes the
 // place of the progress of the same request before it, and other notifications are
 // dropped; an answer never is.
+//
+// One goroutine at a time writes, and none while there is nothing to write.
 type eventStream struct {
-	w   http.ResponseWriter
-	all *atomic.Int64 // bytes that wait on all streams
+	w    http.ResponseWriter
+	all  *atomic.Int64 // bytes that wait on all streams
+	held *hold         // where the stream is no answer to a request
 
 	mu     sync.Mutex
 	ended  bool
-	wake   chan struct{} // has a token when there is something to write; nil until the stream is open
+	busy   bool // somebody writes, or nobody may yet
+	due    bool // something has to be done for the time that has passed
+	out    *outlet
 	queue  []tool.Bytes
 	last   int // one more than the place of the last progress in the queue
 	size   int // bytes that wait, those being written too
 	writer sync.WaitGroup
 }
 
-// open starts the stream. It is called with the lock held, or before anybody else
-// knows the stream.
+// An outlet is what only a stream has that is open.
+type outlet struct {
+	slowWriter
+	beat  *time.Timer
+	every time.Duration // of the beat
+	quiet time.Duration // since the last comment
+}
+
+// open starts the stream. It is called with the lock held.
 func (s *eventStream) open() {
-	s.wake = make(chan struct{}, 1)
+	s.out = &outlet{slowWriter: *newSlowWriter(s.w), every: keepAlive}
+	if s.held != nil && s.held.r != nil {
+		s.out.every = knownEvery
+	}
+	s.out.beat = time.AfterFunc(s.out.every, s.tick)
 	h := s.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
@@ -74,9 +91,8 @@ func (s *eventStream) put(message []byte, progress bool) error {
 	if s.ended {
 		return ErrClosed
 	}
-	if s.wake == nil {
+	if s.out == nil {
 		s.open()
-		s.writer.Go(func() { s.write(&ending{}) })
 	}
 	if n := len(message) + waitingCost; s.size > 0 && s.size+n > s.limit() {
 		if !progress || !s.replace(message) {
@@ -102,9 +118,41 @@ func (s *eventStream) limit() int {
 func (s *eventStream) add(message tool.Bytes) {
 	s.queue = append(s.queue, message)
 	s.resize(message.Len() + waitingCost)
-	select {
-	case s.wake <- struct{}{}:
+	s.start()
+}
+
+// start has the stream written, if nobody does. Called with the lock held: whoever
+// writes finds out under it that nothing is left.
+func (s *eventStream) start() {
+	switch {
+	case s.busy:
+		return
+	case s.held != nil:
+		s.held.start()
 	default:
+		s.writer.Go(func() { s.write() })
+	}
+	s.busy = true
+}
+
+// begin lets a stream be written for which that was not allowed yet.
+func (s *eventStream) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy = false
+	if len(s.queue) > 0 || s.due || s.ended {
+		s.start()
+	}
+}
+
+// tick is called when a beat has passed.
+func (s *eventStream) tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.out.beat.Reset(s.out.every)
+		s.due = true
+		s.start()
 	}
 }
 
@@ -145,7 +193,7 @@ func progressToken(message tool.Bytes) []byte {
 func (s *eventStream) end(id []byte, result tool.Bytes, e *jsonrpc.Error) bool {
 	s.mu.Lock()
 	s.ended = true
-	if s.wake == nil {
+	if s.out == nil {
 		s.mu.Unlock()
 		return false
 	}
@@ -159,63 +207,57 @@ func (s *eventStream) end(id []byte, result tool.Bytes, e *jsonrpc.Error) bool {
 	return true
 }
 
-// An ending says when a stream ends that has no answer.
-type ending struct {
-	client, session <-chan struct{}
-	look            <-chan time.Time // when to ask known
-	known           func() bool
-	begun           bool // the head is out
-}
-
-// write writes events until the stream has ended. Once the client is gone it only
-// empties the queue.
-func (s *eventStream) write(e *ending) {
-	out := newSlowWriter(s.w)
-	defer out.done()
-	quiet := time.NewTicker(keepAlive)
-	defer quiet.Stop()
-	if !e.begun {
-		out.flush()
-	}
-	for {
-		select { // for a long time, most often, and on a small stack: what is done else is done elsewhere
-		case <-s.wake:
-		case <-quiet.C:
-			out.write(keepAliveComment)
-			out.flush()
-			continue
-		case <-e.look:
-			if e.known() {
-				continue
-			}
-			s.finish()
-		case <-e.client:
-			s.finish()
-		case <-e.session:
-			s.finish()
+// write writes what waits, and reports whether the stream is over. Once the client is
+// gone it only empties the queue.
+func (s *eventStream) write() (over bool) {
+	over = true // where something panics
+	defer func() {
+		if over {
+			s.close()
 		}
-		if s.empty(out) {
-			return
-		}
-	}
-}
-
-// empty writes what waits, and reports whether nothing more will come.
-func (s *eventStream) empty(out *slowWriter) bool {
+	}()
 	for {
-		events, ended := s.take()
+		events, due, ended := s.take()
+		if due && !ended {
+			s.pass()
+		}
 		for _, event := range events {
-			out.write(eventHead)
+			s.out.write(eventHead)
 			for _, part := range oneLine(event) {
-				out.write(part)
+				s.out.write(part)
 			}
-			out.write(eventTail)
+			s.out.write(eventTail)
 			s.written(event)
 		}
-		out.flush()
-		if ended || len(events) == 0 {
-			return ended
+		if due || len(events) > 0 {
+			s.out.flush()
 		}
+		if ended || !due && len(events) == 0 {
+			over = ended
+			return over
+		}
+	}
+}
+
+// pass does what is due when a beat has passed.
+func (s *eventStream) pass() {
+	if s.held != nil && !s.held.known() {
+		s.finish()
+		return
+	}
+	if s.out.quiet += s.out.every; s.out.quiet >= keepAlive {
+		s.out.quiet = 0
+		s.out.write(keepAliveComment)
+	}
+}
+
+// close is called when nothing more will be written.
+func (s *eventStream) close() {
+	s.finish()
+	s.out.beat.Stop()
+	s.out.done()
+	if s.held != nil {
+		s.held.end()
 	}
 }
 
@@ -225,19 +267,26 @@ var (
 	keepAliveComment = []byte(": keep-alive\n\n")
 )
 
-// finish lets nothing more be put on the stream.
+// finish lets nothing more be put on the stream, and ends it.
 func (s *eventStream) finish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ended = true
+	if !s.ended {
+		s.ended = true
+		s.start()
+	}
 }
 
-// take returns what waits, and whether nothing more will come.
-func (s *eventStream) take() (events []tool.Bytes, ended bool) {
+// take returns what waits, whether something is due, and whether nothing more will
+// come. Where there is nothing to do any more, whoever writes has to return: the next
+// who puts something on the stream has it written again, unless it has ended.
+func (s *eventStream) take() (events []tool.Bytes, due, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	events, s.queue, s.last = s.queue, nil, 0
-	return events, s.ended
+	due, s.due = s.due, false
+	s.busy = len(events) > 0 || due || s.ended
+	return events, due, s.ended
 }
 
 func (s *eventStream) written(event tool.Bytes) {

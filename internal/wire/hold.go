@@ -1,53 +1,81 @@
 package wire
 
 import (
+	"context"
 	"net/http"
-	"time"
 )
 
 // A detacher is a response that can go on without its handler, the stack of that and
 // the request: they are most of what a stream takes that only waits. The fast lane has
 // such responses, net/http has none.
 type detacher interface {
-	Detach(hold func(gone <-chan struct{})) bool
+	Detach(h interface {
+		Begin()
+		Gone()
+	}) bool
+	Go(f func())
+	Release()
 }
 
-// A hold is a stream that is kept open for what the server says by itself.
+// A hold is what keeps a stream open for what the server says by itself.
 type hold struct {
 	s      *Server
 	hs     *httpSession
 	stream *eventStream
 	r      *http.Request // where the credential is looked at again
 	leave  func()
-	e      ending
+
+	d    detacher      // or nil, where the handler stays,
+	wake chan struct{} // and writes with each token
 }
 
-// detach leaves the stream to the server's own goroutine. The request, where it is
-// still needed, outlives its own context then.
+// detach leaves the stream to the response. The request, where it is still needed,
+// outlives its own context then.
 func (h *hold) detach(d detacher) bool {
-	newSlowWriter(h.stream.w).flush() // on this stack, which is large already
+	if !d.Detach(h) {
+		return false
+	}
+	h.d = d
 	if h.r != nil {
 		h.r = h.r.WithContext(h.hs.Context())
 	}
-	h.e.begun = true
-	return d.Detach(h.goOn)
+	return true
 }
 
-func (h *hold) goOn(gone <-chan struct{}) {
-	h.e.client = gone
-	h.run()
-}
-
-// run writes the stream until the client is gone, the session, or the credential.
-func (h *hold) run() {
-	defer h.end()
-	if h.r != nil {
-		t := time.NewTicker(time.Second)
-		defer t.Stop()
-		h.e.look, h.e.known = t.C, func() bool { return h.s.o.Known(h.r) }
+// stay writes the stream on the goroutine of its handler, until it is over.
+func (h *hold) stay(ctx context.Context) {
+	h.wake = make(chan struct{}, 1)
+	h.Begin()
+	for gone := ctx.Done(); ; {
+		select {
+		case <-h.wake:
+			if h.stream.write() {
+				return
+			}
+		case <-gone:
+			gone = nil
+			h.Gone()
+		}
 	}
-	h.stream.write(&h.e)
 }
+
+// Begin lets the stream be written.
+func (h *hold) Begin() { h.stream.begin() }
+
+// Gone ends the stream.
+func (h *hold) Gone() { h.stream.finish() }
+
+// start has the stream written. Nobody writes it now.
+func (h *hold) start() {
+	if h.d == nil {
+		h.wake <- struct{}{} // there is room: it was taken when the last writing began
+		return
+	}
+	h.d.Go(func() { h.stream.write() })
+}
+
+// known reports whether the stream may go on for its caller.
+func (h *hold) known() bool { return h.r == nil || h.s.o.Known(h.r) }
 
 // end takes the stream out of its session.
 func (h *hold) end() {
@@ -60,4 +88,7 @@ func (h *hold) end() {
 	}
 	h.hs.mu.Unlock()
 	h.leave()
+	if h.d != nil {
+		h.d.Release()
+	}
 }

@@ -269,6 +269,7 @@ func (s *Server) drop(hs *httpSession) {
 	delete(s.sessions, hs.ID)
 	s.o.Places.Give(owner(hs.Caller))
 	hs.cancel()
+	hs.endStreams()
 }
 
 // owner names a caller so that no two have the same name.
@@ -303,17 +304,38 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, caller tool.Caller)
 		refuse(w, http.StatusNotFound, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "session not found: send initialize again"))
 		return
 	}
-	stream := &eventStream{w: w, all: &s.waiting}
-	stream.open()
-	hs.mu.Lock()
-	hs.streams = append(hs.streams, stream)
-	hs.mu.Unlock()
-	h := &hold{s: s, hs: hs, stream: stream, leave: hs.enter(), e: ending{client: r.Context().Done(), session: hs.Done()}}
+	stream := &eventStream{w: w, all: &s.waiting, busy: true}
+	h := &hold{s: s, hs: hs, stream: stream, leave: hs.enter()}
 	if caller.Grant != nil && s.o.Known != nil {
 		h.r = r
 	}
+	stream.held = h
+	stream.mu.Lock()
+	stream.open()
+	stream.mu.Unlock()
+	if !hs.add(stream) {
+		stream.finish()
+	}
+	stream.out.flush() // on this stack, which is large already
 	if d, ok := w.(detacher); !ok || !h.detach(d) {
-		h.run()
+		h.stay(r.Context())
+	}
+}
+
+// add takes a stream in. It reports false where the session has ended.
+func (hs *httpSession) add(stream *eventStream) bool {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	hs.streams = append(hs.streams, stream)
+	return hs.ctx.Err() == nil
+}
+
+// endStreams is called once the session has ended.
+func (hs *httpSession) endStreams() {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	for _, stream := range hs.streams {
+		stream.finish()
 	}
 }
 

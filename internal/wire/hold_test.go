@@ -1,0 +1,267 @@
+package wire_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/internal/wire"
+	"github.com/tenon-mcp/tenon/tool"
+)
+
+// A holder is what goes on with a stream.
+type holder = interface {
+	Begin()
+	Gone()
+}
+
+// A held is what a response of the fast lane is: one that can go on without its handler.
+type held struct {
+	*left
+	h        holder
+	start    func(f func())
+	begun    int           // goroutines
+	released chan struct{} // closed then
+}
+
+// A left is a response that stays with its handler.
+type left struct {
+	header http.Header
+	mu     sync.Mutex
+	body   bytes.Buffer
+	moved  func(flush bool) // called with each write and flush
+}
+
+func (w *left) Header() http.Header { return w.header }
+func (w *left) WriteHeader(int)     {}
+func (w *left) Flush()              { w.moved(true) }
+func (w *left) Write(p []byte) (int, error) {
+	w.moved(false)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.body.Write(p)
+}
+
+func (w *left) text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.body.String()
+}
+
+func (w *held) Go(f func()) { w.begun++; w.start(f) }
+func (w *held) Release()    { close(w.released) }
+func (w *held) Detach(h holder) bool {
+	w.h = h
+	return true
+}
+
+func newLeft() *left { return &left{header: http.Header{}, moved: func(bool) {}} }
+
+// openSession starts a server, one session and its stream, which serve answers.
+func openSession(t *testing.T, o wire.ServerOptions, serve func(srv *wire.Server, r *http.Request)) (*wire.Server, *wire.Session) {
+	t.Helper()
+	o.Stateless, o.Open = &echo{}, func(*wire.Session) wire.Handler { return &echo{} }
+	o.Modern = func(http.Header, *jsonrpc.Message) bool { return false }
+	srv := wire.NewServer(o)
+	t.Cleanup(func() { _ = srv.Close() })
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "/", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`))
+	r.Header.Set("Content-Type", "application/json")
+	srv.ServeHTTP(w, r)
+	r = httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+	r.Header.Set(wire.HeaderSession, w.Header().Get(wire.HeaderSession))
+	serve(srv, r)
+	var session *wire.Session
+	srv.Sessions(func(s *wire.Session) { session = s })
+	return srv, session
+}
+
+// TestHeldStream drives the writer of a stream that was left by hand: while nothing
+// waits there is none, there is never more than one, and what comes at any moment of
+// its writing is written.
+func TestHeldStream(t *testing.T) {
+	var todo []func()
+	w := &held{left: newLeft(), released: make(chan struct{}), start: func(f func()) { todo = append(todo, f) }}
+	_, session := openSession(t, wire.ServerOptions{}, func(srv *wire.Server, r *http.Request) { srv.ServeHTTP(w, r) })
+	said := 0
+	say := func() {
+		t.Helper()
+		said++
+		if err := session.Notify(fmt.Sprintf("n/%d", said), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say()
+	if len(todo) != 0 {
+		t.Fatal("written before its handler has returned")
+	}
+	w.h.Begin()
+	for round := 1; round <= 3; round++ {
+		if w.begun != round || len(todo) != 1 {
+			t.Fatalf("%d goroutines of which %d run, want one more than the %d that have ended", w.begun, len(todo), round-1)
+		}
+		calls := 0
+		w.moved = func(bool) { // each event is written and flushed in some calls
+			if calls++; calls <= 30 {
+				say()
+			}
+		}
+		todo[0]()
+		todo = todo[1:]
+		if len(todo) != 0 {
+			t.Fatal("one more goroutine for what the first has written")
+		}
+		say()
+	}
+	w.h.Gone()
+	w.h.Gone()
+	if w.moved = func(bool) {}; len(todo) != 1 {
+		t.Fatalf("%d goroutines end the stream", len(todo))
+	}
+	todo[0]()
+	select {
+	case <-w.released:
+	default:
+		t.Error("not released")
+	}
+	if err := session.Notify("late", nil); err == nil {
+		t.Error("a stream that has ended takes more")
+	}
+	at := 0
+	for i := range said {
+		n := strings.Index(w.text()[at:], fmt.Sprintf(`"n/%d"`, i+1))
+		if n < 0 {
+			t.Fatalf("notification %d of %d is not in its place", i+1, said)
+		}
+		at += n
+	}
+}
+
+// TestHeldStreamRaces has notifications that come while the writer ends: none waits
+// for what comes after it, or for the next comment.
+func TestHeldStreamRaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var writers sync.WaitGroup
+		w := &held{left: newLeft(), released: make(chan struct{}), start: func(f func()) { writers.Go(f) }}
+		_, session := openSession(t, wire.ServerOptions{}, func(srv *wire.Server, r *http.Request) { srv.ServeHTTP(w, r) })
+		flushed := make(chan struct{}, 1)
+		var flushes atomic.Int64
+		w.moved = func(flush bool) {
+			if flush {
+				flushes.Add(1)
+				flushed <- struct{}{}
+			}
+		}
+		w.h.Begin()
+		began := time.Now()
+		for i := range 2000 {
+			if err := session.Notify("a", nil); err != nil {
+				t.Fatal(i, err)
+			}
+			for range 1000 { // to come at once
+				if flushes.Load() > int64(i) {
+					break
+				}
+				runtime.Gosched()
+			}
+			if <-flushed; time.Since(began) > 0 {
+				t.Fatalf("notification %d waited", i)
+			}
+		}
+		w.moved = func(bool) {}
+		w.h.Gone()
+		writers.Wait()
+	})
+}
+
+// TestHeldStreamGone has a client that goes before the handler has returned.
+func TestHeldStreamGone(t *testing.T) {
+	var writers sync.WaitGroup
+	w := &held{left: newLeft(), released: make(chan struct{}), start: func(f func()) { writers.Go(f) }}
+	_, _ = openSession(t, wire.ServerOptions{}, func(srv *wire.Server, r *http.Request) { srv.ServeHTTP(w, r) })
+	w.h.Gone()
+	w.h.Begin()
+	writers.Wait()
+	<-w.released
+}
+
+// TestStreamTime: a stream on which nothing is said has a comment now and then, and
+// ends with the client, the credential, the session and the server, whether its handler
+// stays or has left.
+func TestStreamTime(t *testing.T) {
+	for _, detached := range []bool{false, true} {
+		for name, end := range map[string]func(srv *wire.Server, known *atomic.Bool, id string){
+			"client":     nil,
+			"credential": func(_ *wire.Server, known *atomic.Bool, _ string) { known.Store(false) },
+			"server":     func(srv *wire.Server, _ *atomic.Bool, _ string) { _ = srv.Close() },
+			"session": func(srv *wire.Server, _ *atomic.Bool, id string) {
+				r := httptest.NewRequest("DELETE", "/", nil)
+				r.Header.Set(wire.HeaderSession, id)
+				srv.ServeHTTP(httptest.NewRecorder(), r)
+			},
+		} {
+			t.Run(fmt.Sprintf("%s, detached %v", name, detached), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { streamTime(t, detached, end) })
+			})
+		}
+	}
+}
+
+func streamTime(t *testing.T, detached bool, end func(srv *wire.Server, known *atomic.Bool, id string)) {
+	var known atomic.Bool
+	known.Store(true)
+	var running sync.WaitGroup
+	w := &held{left: newLeft(), released: make(chan struct{}), start: func(f func()) { running.Go(f) }}
+	o := wire.ServerOptions{
+		Admit: func(http.ResponseWriter, *http.Request) (tool.Caller, bool) {
+			return tool.Caller{Name: "a", Grant: &tool.Grant{Key: "k"}}, true
+		},
+		Known: func(*http.Request) bool { return known.Load() },
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	srv, session := openSession(t, o, func(srv *wire.Server, r *http.Request) {
+		r = r.WithContext(ctx)
+		if detached {
+			srv.ServeHTTP(w, r)
+			w.h.Begin()
+			return
+		}
+		running.Go(func() { srv.ServeHTTP(w.left, r) })
+		synctest.Wait()
+	})
+	time.Sleep(46 * time.Second)
+	synctest.Wait()
+	if got := w.text(); got != strings.Repeat(": keep-alive\n\n", 3) {
+		t.Errorf("in 46 s: %q", got)
+	}
+	began := time.Now()
+	switch {
+	case end != nil:
+		end(srv, &known, session.ID)
+	case detached:
+		w.h.Gone()
+	default:
+		leave()
+	}
+	if detached {
+		<-w.released
+	}
+	running.Wait()
+	if d := time.Since(began); d > time.Second {
+		t.Errorf("ended after %v", d)
+	}
+	if err := session.Notify("late", nil); err == nil {
+		t.Error("a stream that has ended takes more")
+	}
+}
