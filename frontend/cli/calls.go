@@ -292,7 +292,12 @@ func outcome(c tenon.CallRecord) string {
 	return string(c.Kind)
 }
 
+// took shows how long a call took, where that is known: not of one that runs, or that ran
+// when its process was killed.
 func took(c tenon.CallRecord) string {
+	if c.ElapsedMS == 0 && (c.Running || c.Kind == tool.OutcomeUnknown) {
+		return "-"
+	}
 	d := time.Duration(c.ElapsedMS * float64(time.Millisecond))
 	if d < time.Second {
 		return d.Round(100 * time.Microsecond).String()

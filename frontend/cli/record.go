@@ -122,6 +122,10 @@ func printVerification(a *app, v tenon.Verification) error {
 		if v.Waiting > 0 || v.Gone != "" {
 			a.note("warning: %s of a running gateway are not in it: they wait, or have gone by, while the record cannot be written: %s", count(int(v.Waiting), "call"), v.Gone)
 		}
+		if v.Dead > 0 {
+			a.note("note: %s ended without closing the record, with %s begun and not ended in it; calls of the last second may be missing. The next command that writes the record closes them",
+				wereOf(int(v.Dead), "process", "processes"), count(int(v.Open), "call"))
+		}
 		if v.Gaps > 0 {
 			a.note("note: %s where a process was ended without closing the record: calls of its last second may be missing", count(int(v.Gaps), "place"))
 		}
@@ -136,6 +140,14 @@ func printVerification(a *app, v tenon.Verification) error {
 		return &told{code: exitCode[tool.Failed]}
 	}
 	return nil
+}
+
+// wereOf counts those that something was done to.
+func wereOf(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one + " was"
+	}
+	return fmt.Sprintf("%d %s were", n, more)
 }
 
 func faultText(f tenon.RecordFault) string {

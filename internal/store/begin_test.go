@@ -3,6 +3,7 @@ package store_test
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -43,6 +44,44 @@ func beginner(url, dir string) {
 	_ = s.Flush(tickContext{})
 	fmt.Println("begun")
 	select {}
+}
+
+// Who verifies before anybody writes is told of the process that was killed and of the
+// call that it had begun, and changes nothing.
+func TestVerifyTellsOfTheDead(t *testing.T) {
+	onEach(t, func(t *testing.T, d dialect) {
+		url, dir := d.fresh(t)
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env = append(os.Environ(), "STORE_TEST_CHILD="+url, "STORE_TEST_DIR="+dir)
+		stdout, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		said := bufio.NewScanner(stdout)
+		if !said.Scan() || said.Text() != "begun" {
+			t.Fatal(said.Text())
+		}
+		verify := func() store.Verification {
+			t.Helper()
+			s := open(t, store.Options{URL: url, Dir: dir})
+			v, err := s.Verify(t.Context(), "")
+			if err := errors.Join(err, s.Close()); err != nil || len(v.Faults) > 0 {
+				t.Fatalf("%+v %v", v, err)
+			}
+			return v
+		}
+		before := verify()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		for range 2 {
+			if v := verify(); before.Dead != 0 || v.Dead != 1 || v.Open != 1 || v.Head != before.Head || v.Gaps != 0 {
+				t.Errorf("%+v, before the kill %+v", v, before)
+			}
+		}
+	})
 }
 
 // A call that was begun is known when its process is killed at once afterwards; the

@@ -106,6 +106,18 @@ func (s *self) waiting() (n int64, why string) {
 	return n, why
 }
 
+// dead returns the names of processes that have died, and whose calls nobody has closed
+// yet.
+func (s *self) dead() (ids []string) {
+	for _, path := range s.others() {
+		if f, ok := alive.Dead(path); ok {
+			ids = append(ids, f.ID)
+			_ = f.Leave() // nothing was written to it
+		}
+	}
+	return ids
+}
+
 // An heir is the writer, which does what dead processes left undone.
 type heir struct{ *writer }
 
@@ -173,7 +185,7 @@ func (w heir) open(ctx context.Context, tx *sql.Tx, id string) (out []encoded, e
 			continue
 		}
 		c := *r.Call
-		c.Kind, c.Attempts = tool.OutcomeUnknown, max(1, c.Attempts)
+		c.Kind, c.Attempts, c.ElapsedMS = tool.OutcomeUnknown, max(1, c.Attempts), 0 // how long it ran nobody knows
 		c.Notes = append(c.Notes, tool.Note{Stage: "record", Text: "the process ended while the call ran: nobody knows whether it took effect"})
 		out = append(out, w.encodeRow(&Row{Type: TypeCall, Call: &c}))
 	}

@@ -31,6 +31,11 @@ type Verification struct {
 	// Waiting are calls that other processes have not written, Gone why they cannot.
 	Waiting int64  `json:"waiting,omitempty"`
 	Gone    string `json:"gone,omitempty"`
+	// Dead are processes that were ended without closing the record, and Open the calls
+	// that they had begun, which have no end in it. The next writer closes them, and makes
+	// a gap of each process.
+	Dead int64 `json:"dead,omitempty"`
+	Open int64 `json:"open,omitempty"`
 	// Faults are what is wrong, the oldest first, and at most 100 of it.
 	Faults []Fault `json:"faults,omitempty"`
 
@@ -75,6 +80,8 @@ func (s *Store) Verify(ctx context.Context, known string) (v Verification, err e
 	if err != nil {
 		return v, err
 	}
+	dead := s.self.dead()
+	v.Dead = int64(len(dead))
 	beside, isBeside, err := s.place.readHead() // before the rows, which may only become more
 	if err != nil {
 		v.fault(0, "the head beside the database cannot be read: %v", err)
@@ -93,6 +100,13 @@ func (s *Store) Verify(ctx context.Context, known string) (v Verification, err e
 		return v, err
 	}
 	c.end(h)
+	for _, id := range dead {
+		n := int64(0)
+		if err := tx.QueryRowContext(ctx, s.base.sql("SELECT COUNT(*) FROM record WHERE type = 'begun' AND kind = ? AND NOT "+ended), kindBegun+id).Scan(&n); err != nil {
+			return v, fmt.Errorf("count the calls that a process had begun: %w", err)
+		}
+		v.Open += n
+	}
 	return v, c.approvals(ctx, tx)
 }
 
