@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/config"
@@ -40,6 +41,9 @@ func (g *Gateway) Reload(ctx context.Context) (Reloaded, error) {
 		g.rejected.Store(nil)
 	case ctx.Err() == nil && !errors.Is(err, errClosed):
 		r := &Rejected{Since: time.Now().UTC().Truncate(time.Second), Text: g.secrets.Text(err.Error())}
+		if taken := g.taken.Load(); taken != nil {
+			r.Taken = *taken
+		}
 		if before := g.rejected.Load(); before != nil {
 			r.Since = before.Since
 		}
@@ -51,8 +55,18 @@ func (g *Gateway) Reload(ctx context.Context) (Reloaded, error) {
 // A Rejected is a configuration that was not taken.
 type Rejected struct {
 	Since time.Time `json:"since"`           // of the first one, where several were not in a row
+	Taken time.Time `json:"taken,omitzero"`  // when the one that goes on was taken
 	Text  string    `json:"error,omitempty"` // what is wrong with it
 }
+
+// reloads are the configurations that were taken, or not.
+type reloads struct {
+	reloading chan struct{} // has room for the one reload that may run
+	rejected  atomic.Pointer[Rejected]
+	taken     atomic.Pointer[time.Time] // when the one of the current pool was
+}
+
+func (r *reloads) take() { r.taken.Store(new(time.Now().UTC().Truncate(time.Second))) }
 
 // Rejected returns the configuration that the gateway was last told to take and did not;
 // nil where it runs what its files say.
@@ -93,6 +107,7 @@ func (g *Gateway) reload(ctx context.Context) (Reloaded, error) {
 	if err := g.secrets.Configure(redactOptions(cfg)); err != nil {
 		return Reloaded{}, errors.Join(err, closeAll(p.without(old)))
 	}
+	g.take()
 	if swap(g, p) {
 		g.events.send(Event{Kind: ToolsChanged})
 	}

@@ -140,11 +140,10 @@ type Gateway struct {
 	own      ownTools
 	begun    begun.Tasks
 
-	pool      atomic.Pointer[pool] // the current one
-	offering  sync.Mutex           // held while a list of tools is offered, and while pools change
-	reloading chan struct{}        // has room for the one reload that may run
-	rejected  atomic.Pointer[Rejected]
+	pool     atomic.Pointer[pool] // the current one
+	offering sync.Mutex           // held while a list of tools is offered, and while pools change
 
+	reloads
 	background
 	close func() error // once
 }
@@ -187,11 +186,11 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 		spawner: proc.New(proc.Options{
 			Logger: o.Logger, Rate: float64(cfg.Gateway.Spawning.Rate), MaxProcesses: cfg.Gateway.Spawning.MaxProcesses,
 		}),
-		ledger:    new(ledger.Ledger),
-		quota:     new(quota.Quota),
-		taint:     taint.New(),
-		access:    openAccess(cfg, o, secrets),
-		reloading: make(chan struct{}, 1),
+		ledger:  new(ledger.Ledger),
+		quota:   new(quota.Quota),
+		taint:   taint.New(),
+		access:  openAccess(cfg, o, secrets),
+		reloads: reloads{reloading: make(chan struct{}, 1)},
 	}
 	g.close = sync.OnceValue(func() error { return shutdown(g) })
 	g.closing, g.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -209,6 +208,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 		return nil, errors.Join(err, g.Close())
 	}
 	swap(g, p)
+	g.take()
 	g.approvals.configure(nil, cfg)
 	if !o.Start {
 		return g, nil

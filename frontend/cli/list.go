@@ -156,8 +156,8 @@ func serversCommand(a *app) *cobra.Command {
 			printStatus(a, status, time.Now())
 			noteMissing(a, tenon.CallPage{}, trouble)
 			if rejected != nil {
-				a.note("warning: the configuration is not taken, and all goes on as it was since %s:\n%s",
-					rejected.Since.Local().Format(time.DateTime), cmp.Or(safe(rejected.Text), "its operator can see why"))
+				a.note("warning: the configuration is not taken since %s, and all goes on as it was%s:\n%s",
+					rejected.Since.Local().Format(time.DateTime), takenAt(rejected), cmp.Or(safe(rejected.Text), "its operator can see why"))
 			}
 			if a.gateway() == "" {
 				a.note("This is the pool as configured. tenon check --connect starts each server; --gateway URL asks a running gateway.")
@@ -165,6 +165,14 @@ func serversCommand(a *app) *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// takenAt says when the configuration was taken that goes on, where the gateway says it.
+func takenAt(r *tenon.Rejected) string {
+	if r.Taken.IsZero() {
+		return ""
+	}
+	return " taken at " + r.Taken.Local().Format(time.DateTime)
 }
 
 // rejectedBy returns the configuration that a gateway did not take, or nil.

@@ -27,7 +27,7 @@ func (a *api) servers(r *http.Request, caller tool.Caller) (response, error) {
 	}
 	rejected := a.gw.Rejected()
 	if rejected != nil && caller.Grant != nil && !caller.Grant.Approver {
-		rejected = &tenon.Rejected{Since: rejected.Since} // the files are the operator's
+		rejected = &tenon.Rejected{Since: rejected.Since, Taken: rejected.Taken} // the files are the operator's
 	}
 	return jsonOf(serverList{a.gw.Status(), trouble(a.gw), rejected})
 }
