@@ -291,7 +291,7 @@ func (d *dialer) connect(ctx context.Context, to opening) (*link, era.Era, error
 		l.client = wire.NewHTTP(o)
 		l, next, err := d.greet(ctx, l, to)
 		if err == nil || d.o.Transport == StreamableHTTP || !mayBeSSE(err) {
-			return l, next, err
+			return l, next, d.otherwise(err)
 		}
 		first = err
 	}
@@ -300,12 +300,21 @@ func (d *dialer) connect(ctx context.Context, to opening) (*link, era.Era, error
 		if first != nil {
 			err = errors.Join(fmt.Errorf("streamable HTTP: %w", first), fmt.Errorf("SSE: %w", err))
 		}
-		return nil, era.Unknown, err
+		return nil, era.Unknown, d.otherwise(err)
 	}
 	l := newLink(d, SSE)
 	l.client = client
 	to.hint = era.Legacy
 	return d.greet(ctx, l, to)
+}
+
+// otherwise says what else to try where the one transport that is configured is refused, by
+// a server that has not answered on it before.
+func (d *dialer) otherwise(err error) error {
+	if err == nil || d.o.Transport == Auto || d.about.Load() != nil || !mayBeSSE(err) {
+		return err
+	}
+	return fmt.Errorf("%w (it may speak another transport than %s: leave transport out, or write transport: auto)", err, d.o.Transport)
 }
 
 // mayBeSSE reports whether a server that answers so may speak the transport of
