@@ -441,10 +441,10 @@ func TestAnAgentDoesNotWaitForItself(t *testing.T) {
 	url := m.start(t)
 	g, _ := agents(t, "version: 1\nservers:\n  a: "+entryOf(url, `, tools: ["*/*"], max_depth: 8`)+
 		"\n  b: {agent: {tool: a/execute_subtask, max_depth: 8}}\n  c: {agent: {tool: d/execute_subtask}}\n  d: {agent: {tool: c/execute_subtask}}", tenon.Options{})
-	if res := subtask(t, g, "a", tool.Call{Timeout: 20 * time.Second}); res.Kind != "" || !strings.Contains(m.questions()[1].last(), "would wait for itself") {
+	if res := subtask(t, g, "a", tool.Call{Timeout: time.Minute}); res.Kind != "" || !strings.Contains(m.questions()[1].last(), "would wait for itself") {
 		t.Errorf("%s: %s", res.Kind, res.Text())
 	}
-	if res := subtask(t, g, "c", tool.Call{Timeout: 20 * time.Second}); res.Kind != tool.Failed || !strings.Contains(res.Text(), "would wait for itself") {
+	if res := subtask(t, g, "c", tool.Call{Timeout: time.Minute}); res.Kind != tool.Failed || !strings.Contains(res.Text(), "would wait for itself") {
 		t.Errorf("%s: %s", res.Kind, res.Text())
 	}
 }

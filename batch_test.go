@@ -63,7 +63,7 @@ func calls(ids ...string) []tool.Call {
 	out := make([]tool.Call, len(ids))
 	for i, id := range ids {
 		server, name, _ := strings.Cut(id, "/")
-		out[i] = tool.Call{Server: server, Tool: name, Timeout: 20 * time.Second}
+		out[i] = tool.Call{Server: server, Tool: name, Timeout: time.Minute}
 	}
 	return out
 }
@@ -166,7 +166,7 @@ func TestDeclaredToolNeverOverlapsInASession(t *testing.T) {
 			var wg sync.WaitGroup
 			for i, session := range c.sessions {
 				wg.Go(func() {
-					results[i] = g.Call(t.Context(), tool.Call{Server: "go", Tool: "meet", Session: session, Timeout: 20 * time.Second})
+					results[i] = g.Call(t.Context(), tool.Call{Server: "go", Tool: "meet", Session: session, Timeout: time.Minute})
 				})
 			}
 			wg.Wait()
@@ -271,7 +271,7 @@ func TestReloadKeepsPlaces(t *testing.T) {
 	load(1, 0)
 	waits := make(chan *tool.Result, 1)
 	wg.Go(func() {
-		waits <- g.Call(t.Context(), tool.Call{Server: "s", Tool: "echo", Timeout: 20 * time.Second})
+		waits <- g.Call(t.Context(), tool.Call{Server: "s", Tool: "echo", Timeout: time.Minute})
 	})
 	load(1, 1)
 	for _, step := range []struct {

@@ -200,7 +200,7 @@ func TestPageOfAScraper(t *testing.T) {
 	})
 	g := open(t, o)
 	get := func(path string) *tool.Result {
-		return g.Call(t.Context(), tool.Call{Server: "go", Tool: "scrape", Arguments: []byte(`{"url":"` + site.URL + path + `"}`), Timeout: 20 * time.Second})
+		return g.Call(t.Context(), tool.Call{Server: "go", Tool: "scrape", Arguments: []byte(`{"url":"` + site.URL + path + `"}`), Timeout: time.Minute})
 	}
 	res := get("/page")
 	if res.Kind != "" || !strings.Contains(res.Text(), ")\nTitle: T\n\nThe text of the page.\nUNTRUSTED ") || res.Server != "tenon" || res.Tool != "fetch" ||

@@ -234,7 +234,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(60 * time.Second); !is(); <-tick.C {
+	for end := time.Now().Add(2 * time.Minute); !is(); <-tick.C {
 		if time.Now().After(end) {
 			t.Fatal("waited in vain until " + what)
 		}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tenon-mcp/tenon/internal/upstreamtest"
 )
@@ -52,7 +53,9 @@ func TestNoPlaceOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = res.Body.Close()
-	for range 100 { // its process ends beside
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); <-tick.C { // its process ends beside
 		if shared = ask(second, "tools/call", pid); !strings.Contains(shared, "cannot ask this client") {
 			return
 		}

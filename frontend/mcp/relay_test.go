@@ -379,7 +379,7 @@ func TestSubscriptionsReachModernServersAndClients(t *testing.T) {
 			}
 			tick := time.NewTicker(100 * time.Millisecond) // its stream is opened beside
 			defer tick.Stop()
-			for range 100 {
+			for range 600 {
 				_ = u.ResourceUpdated(t.Context(), &sdk.ResourceUpdatedNotificationParams{URI: "mem://u"})
 				select {
 				case got := <-p.heard:
@@ -406,7 +406,7 @@ func TestListsThatChange(t *testing.T) {
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		heard := false
-		for i := 0; i < 100 && !heard; i++ {
+		for i := 0; i < 600 && !heard; i++ {
 			u.AddPrompt(&sdk.Prompt{Name: fmt.Sprint("new", i)}, nil)
 			select {
 			case got := <-p.heard:
@@ -642,7 +642,7 @@ func TestToolsThatNeedACapableClient(t *testing.T) {
 	able := dialIn(t, url+"/mcp", legacy, true, "ann")
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for range 500 {
+	for range 3000 { // for a minute
 		if offers(able, "s1__elicit") {
 			return
 		}
@@ -667,7 +667,7 @@ func TestRootsThatChangeReachServers(t *testing.T) {
 	client.AddRoots(&sdk.Root{URI: "file:///b"})
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for range 500 {
+	for range 3000 { // for a minute
 		if u.got("roots changed") {
 			return
 		}

@@ -594,7 +594,7 @@ func await(t *testing.T, so func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); <-tick.C {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); <-tick.C {
 		if so() {
 			return
 		}

@@ -143,7 +143,7 @@ func until(t *testing.T, cs *mcp.ClientSession, name string, args any, parts ...
 	t.Helper()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(30 * time.Second); ; <-tick.C {
+	for end := time.Now().Add(time.Minute); ; <-tick.C {
 		a, missing := call(t, cs, name, args), ""
 		for _, p := range parts {
 			if !strings.Contains(a.text, p) {

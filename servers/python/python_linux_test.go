@@ -193,9 +193,9 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%s: %d characters, %d of data", name, n, utf8.RuneCount(b))
 		}
 	}
-	c = start(t, python.Options{RunSec: 1})
+	c = start(t, python.Options{RunSec: 2})
 	id = c.create()
-	if text, _ := c.call("run_python_code", map[string]any{"sandbox_id": id, "code_block": "y = 1\nwhile True: pass"}); !strings.Contains(text, "longer than 1 s") {
+	if text, _ := c.call("run_python_code", map[string]any{"sandbox_id": id, "code_block": "y = 1\nwhile True: pass"}); !strings.Contains(text, "longer than 2 s") {
 		t.Errorf("got %s", text)
 	}
 	if out := c.good("run_python_code", map[string]any{"sandbox_id": id, "code_block": "y"}); out["result"] != "1" {
