@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -23,6 +24,17 @@ func (c Command) Check() error {
 		return &Error{Kind: Invalid, Text: fmt.Sprintf("the command must have at most %d bytes and no zero byte: write a script into a file and run that", MaxLine)}
 	}
 	return nil
+}
+
+// EndAll ends sandboxes side by side, and waits for all of them.
+func EndAll[T any](all []T, end func(T) error) error {
+	var ends sync.WaitGroup
+	errs := make([]error, len(all))
+	for i, x := range all {
+		ends.Go(func() { errs[i] = end(x) })
+	}
+	ends.Wait()
+	return errors.Join(errs...)
 }
 
 // Collect returns what a command prints until await, which waits for its end, has

@@ -36,6 +36,8 @@ package docker
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -171,21 +173,12 @@ func (b *Backend) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbo
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.closed = true
-	var all []*inside.Box
-	for x := range b.boxes {
-		all = append(all, x)
-	}
+	all := slices.Collect(maps.Keys(b.boxes))
 	e := b.engine
 	b.engine = nil
 	b.mu.Unlock()
-	var ends sync.WaitGroup
-	errs := make([]error, len(all))
-	for i, x := range all {
-		ends.Go(func() { errs[i] = x.End("the server was stopped") })
-	}
-	ends.Wait()
+	err := sandbox.EndAll(all, func(x *inside.Box) error { return x.End("the server was stopped") })
 	b.ends.Wait()
-	err := errors.Join(errs...)
 	if e != nil {
 		err = errors.Join(err, e.Close())
 	}

@@ -36,6 +36,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -278,23 +280,14 @@ func (b *Backend) remove(x *box) {
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.closed = true
-	var all []*box
-	for x := range b.boxes {
-		all = append(all, x)
-	}
+	all := slices.Collect(maps.Keys(b.boxes))
 	b.mu.Unlock()
-	var ends sync.WaitGroup
-	errs := make([]error, len(all))
-	for i, x := range all {
-		ends.Go(func() { errs[i] = x.finish("the server was stopped", true) })
-	}
-	ends.Wait()
+	err := sandbox.EndAll(all, func(x *box) error { return x.finish("the server was stopped", true) })
 	b.ends.Wait()
 	b.mu.Lock()
 	own := b.maker
 	b.maker = nil
 	b.mu.Unlock()
-	err := errors.Join(errs...)
 	if err == nil {
 		err = own.leave()
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -272,16 +273,9 @@ func (b *Backend) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbo
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.closed = true
-	var all []*box
-	for x := range b.boxes {
-		all = append(all, x)
-	}
+	all := slices.Collect(maps.Keys(b.boxes))
 	b.mu.Unlock()
-	var ends sync.WaitGroup
-	for _, x := range all {
-		ends.Go(func() { _ = x.End("the server was stopped") }) // what is left is the spawner's
-	}
-	ends.Wait()
+	_ = sandbox.EndAll(all, func(x *box) error { return x.End("the server was stopped") }) // what is left is the spawner's
 	err := b.spawner.Close()
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -52,17 +52,6 @@ func using(dir string) map[int]string {
 	return found
 }
 
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(time.Minute); !is(); <-tick.C {
-		if time.Now().After(end) {
-			t.Fatal(what)
-		}
-	}
-}
-
 // TestDeath kills a program that has a sandbox, while another one has its own. Nothing
 // of the first may run on, and its folder goes with the next start; the second works on.
 func TestDeath(t *testing.T) {
@@ -97,7 +86,7 @@ func TestDeath(t *testing.T) {
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	eventually(t, "processes outlive it", func() bool {
+	sandboxtest.Until(t, "processes outlive it", func() bool {
 		left := 0
 		for pid := range using(dir) {
 			if first[pid] != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -136,21 +137,17 @@ func (b *Backend) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbo
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.closed = true
-	var all []*box
-	for x := range b.boxes {
-		all = append(all, x)
-	}
+	all := slices.Collect(maps.Keys(b.boxes))
 	b.mu.Unlock()
-	var ends sync.WaitGroup
-	for _, x := range all {
-		ends.Go(func() { x.finish("the server was stopped") })
-	}
-	ends.Wait()
+	err := sandbox.EndAll(all, func(x *box) error {
+		x.finish("the server was stopped")
+		return nil
+	})
 	b.ends.Wait()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.cages.Close()
-	err := b.folder.close()
+	err = errors.Join(err, b.folder.close())
 	b.cages, b.folder = nil, nil
 	return err
 }

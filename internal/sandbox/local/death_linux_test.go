@@ -64,14 +64,7 @@ func TestDeath(t *testing.T) {
 			pid := cmd.Process.Pid
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
-			tick := time.NewTicker(10 * time.Millisecond)
-			defer tick.Stop()
-			for end := time.Now().Add(time.Minute); running(mark) > 0 && time.Now().Before(end); {
-				<-tick.C
-			}
-			if n := running(mark); n > 0 {
-				t.Errorf("%d processes outlive it", n)
-			}
+			sandboxtest.Until(t, "processes outlive it", func() bool { return running(mark) == 0 })
 			b := newBackend(t, local.Options{Levels: []string{level}, Dir: dir})
 			sandboxtest.Create(t, b, sandbox.Spec{})
 			if left := cgroups(pid); len(left) > 0 {

@@ -155,6 +155,18 @@ for fd in range(3, 1024):
 	}
 }
 
+// Until waits until something is so; what says what is wrong where it does not come to be.
+func Until(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); !is(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatal(what)
+		}
+	}
+}
+
 func wantKind(t *testing.T, err error, kind sandbox.Kind) {
 	t.Helper()
 	if e, ok := errors.AsType[*sandbox.Error](err); !ok || e.Kind != kind {

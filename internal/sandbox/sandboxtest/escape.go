@@ -312,15 +312,10 @@ func forks(t *testing.T, x sandbox.Sandbox) {
 		t.Errorf("of a full sandbox: %v", err)
 	}
 	value(t, x, "os.kill(-1, 9)")
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(time.Minute); ; <-tick.C {
-		if o, err := x.Command(t.Context(), sandbox.Command{Line: "echo room"}); err == nil && o.Stdout == "room\n" {
-			break
-		} else if time.Now().After(end) {
-			t.Fatalf("there is no room after all were ended: %v, %+v", err, o)
-		}
-	}
+	Until(t, "there is no room after all were ended", func() bool {
+		o, err := x.Command(t.Context(), sandbox.Command{Line: "echo room"})
+		return err == nil && o.Stdout == "room\n"
+	})
 	// It must leave the machine and the other sandboxes as they are.
 	o, err := x.Command(t.Context(), sandbox.Command{Line: `b() { b | b & }; b >/dev/null 2>&1; sleep 1; echo end`, Timeout: 5 * time.Second})
 	t.Logf("%+v, %v", o, err)
