@@ -9,11 +9,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"sync"
@@ -98,8 +100,36 @@ func (c *client) connect(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() })
+	clients.add(t, conn)
 	c.Conn = conn
+}
+
+// clients are the connections of the clients of a test. A cleanup for each would cost
+// more than what is measured.
+var clients = &connections{}
+
+type connections struct {
+	mu  sync.Mutex
+	all []net.Conn
+}
+
+// add has a connection closed when the test ends.
+func (c *connections) add(t testing.TB, conn net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.all) == 0 {
+		t.Cleanup(c.close)
+	}
+	c.all = append(c.all, conn)
+}
+
+func (c *connections) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.all {
+		_ = conn.Close()
+	}
+	c.all = nil
 }
 
 // send sends a request and reads nothing.
@@ -167,15 +197,17 @@ func (c *client) listen(t testing.TB) {
 func inUse() int64 {
 	runtime.GC()
 	runtime.GC() // what pools hold goes with the second
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc + m.StackInuse)
+	m := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: stacks}}
+	metrics.Read(m)
+	return int64(m[0].Value.Uint64() + m[1].Value.Uint64())
 }
 
+const stacks = "/memory/classes/heap/stacks:bytes"
+
 func onStacks() int64 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.StackInuse)
+	m := []metrics.Sample{{Name: stacks}}
+	metrics.Read(m)
+	return int64(m[0].Value.Uint64())
 }
 
 // settled returns what is in use once it grows less no more: connections that nobody
@@ -196,12 +228,12 @@ func settled() int64 {
 
 // TestIdleSessions measures what a session costs that does nothing: without a
 // connection, with one that is kept, and with a stream on which it listens. The
-// clients' sockets are in it, and what the test keeps of them: about 1 kB.
+// clients' sockets are in it, and what the test keeps of them. The least of three
+// counts: what others of the process take meanwhile is no cost of a session.
 func TestIdleSessions(t *testing.T) {
 	addr := serve(t)
 	dial(t, addr).ask(t, "POST", call("echo", "{}", ""))
 	const n = 200
-	all := make([]*client, 0, 4*n)
 	for _, c := range []struct {
 		name  string
 		limit int64
@@ -212,24 +244,31 @@ func TestIdleSessions(t *testing.T) {
 			_ = c.Close()
 			return &client{session: c.session}
 		}},
-		{"a connection", 11_000, func() *client { return dial(t, addr) }},
-		{"a connection with a stream", 14_000, func() *client {
+		{"a connection", 10_000, func() *client { return dial(t, addr) }},
+		{"a connection with a stream", 8_400, func() *client {
 			c := dial(t, addr)
 			c.listen(t)
 			return c
 		}},
 	} {
-		before, stacks := settled(), onStacks()
-		for range n {
-			all = append(all, c.open())
+		all := make([]*client, 0, 3*n)
+		each := int64(math.MaxInt64)
+		for try := 0; try < 3 && each > c.limit; try++ {
+			before, stacks := settled(), onStacks()
+			for range n {
+				all = append(all, c.open())
+			}
+			got := (settled() - before) / n
+			t.Logf("%d idle sessions, each with %s: %d bytes each, %d of them stacks", n, c.name, got, (onStacks()-stacks)/n)
+			if each = min(each, got); race {
+				break
+			}
 		}
-		each := (settled() - before) / n
-		t.Logf("%d idle sessions, each with %s: %d bytes each, %d of them stacks", n, c.name, each, (onStacks()-stacks)/n)
 		if each > c.limit && !race {
 			t.Errorf("an idle session with %s takes %d bytes, more than %d", c.name, each, c.limit)
 		}
+		runtime.KeepAlive(all)
 	}
-	runtime.KeepAlive(all)
 }
 
 // delay is how long a call may take beside slow clients, on a machine with much else to
@@ -256,8 +295,8 @@ func slow(t *testing.T, busy, idle, each, calls int) {
 	for _, c := range all[busy:] {
 		c.listen(t)
 	}
-	clients, stop := sync.WaitGroup{}, make(chan struct{})
-	defer clients.Wait()
+	sipping, stop := sync.WaitGroup{}, make(chan struct{})
+	defer sipping.Wait()
 	defer close(stop)
 	for range each {
 		deaf := dial(t, addr) // to the stream that it has opened
@@ -267,7 +306,7 @@ func slow(t *testing.T, busy, idle, each, calls int) {
 		for _, body := range []string{call("big", `{"size":8000000}`, ""), call("progress", `{"times":2000,"size":4000}`, "a")} {
 			c := dial(t, addr)
 			c.send(t, "POST", body)
-			clients.Go(func() { c.sip(stop) })
+			sipping.Go(func() { c.sip(stop) })
 		}
 	}
 	// The server answers in order: what it has for slow clients is out then.
