@@ -201,6 +201,7 @@ func (w *deputy) work(ctx context.Context, subtask string) (tool.Bytes, error) {
 		}
 		return nil
 	}
+	run.Refuse = w.refuse
 	out, err := run.Run(ctx, subtask, tools, func(ctx context.Context, name string, arguments json.RawMessage) (string, bool) {
 		res := w.do(ctx, ids[name], arguments)
 		return res.Text(), res.Kind != ""

@@ -27,3 +27,22 @@ func TestAnotherAgentStandsIn(t *testing.T) {
 		t.Errorf("%s after %d attempts: %s", res.Kind, res.Attempts, res.Text())
 	}
 }
+
+// TestWhatAnAgentIsRefused reads as a refusal to its model, with the reason, and not as a
+// tool that is not there.
+func TestWhatAnAgentIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ asked, more, want string }{
+		{"go__write", `, tools: ["go/*"], mode: read_only`, "Refused, and not carried out: The mode is read_only"},
+		{"go__write", `, tools: ["go/look"]`, "Refused, and not carried out: The tool go__write is not among those that the entry of this agent allows."},
+		{"go__gone", `, tools: ["go/*"]`, "Refused, and not carried out: The tool go/gone is on the blacklist"},
+		{"go__nothing", `, tools: ["go/*"]`, "There is no tool of this name."},
+	} {
+		m := &scripted{says: []string{wants(tt.asked, `{"text": "x"}`), done}}
+		g, written := agents(t, "version: 1\nblacklist: [go/gone]\nservers:\n  helper: "+entryOf(m.start(t), tt.more), tenon.Options{})
+		res := subtask(t, g, "helper", tool.Call{})
+		if got := m.questions()[1].last(); !strings.HasPrefix(got, tt.want) || len(*written) != 0 || !strings.Contains(res.Text(), "It is done.") {
+			t.Errorf("%s%s: told %q, written %q; %s", tt.asked, tt.more, got, *written, res.Text())
+		}
+	}
+}

@@ -43,6 +43,9 @@ type Runner struct {
 	// Spent is told what each question took, as soon as it is answered, and says why no
 	// further one may be asked. It may be nil.
 	Spent func(u model.Usage) error
+	// Refuse returns what the model is told that asks for a tool which is not among those
+	// it was given; nothing where there is none of that name. It may be nil.
+	Refuse func(ctx context.Context, name string, arguments json.RawMessage) string
 }
 
 // An Outcome is what came of a subtask.
@@ -190,10 +193,6 @@ func (w *work) carryOut(ctx context.Context, i int, c model.Call) {
 	case len(w.out.Calls) >= w.MaxCalls:
 		answer("Not carried out: there are no calls left.")
 		return
-	case !w.has(c.Name):
-		w.out.Failures++
-		answer("There is no tool of this name.")
-		return
 	}
 	arguments := json.RawMessage(c.Arguments)
 	if strings.TrimSpace(c.Arguments) == "" {
@@ -203,6 +202,11 @@ func (w *work) carryOut(ctx context.Context, i int, c model.Call) {
 	if err := json.Unmarshal(arguments, &object); err != nil {
 		w.out.Failures++
 		answer("Not carried out: the arguments are no JSON object.")
+		return
+	}
+	if !w.has(c.Name) {
+		w.out.Failures++
+		answer(w.refusal(ctx, c.Name, arguments))
 		return
 	}
 	w.out.Calls = append(w.out.Calls, c.Name)
@@ -216,6 +220,18 @@ func (w *work) carryOut(ctx context.Context, i int, c model.Call) {
 		w.out.found = append(w.out.found, found{c.Name, cut(text)})
 	}
 	answer(cut(text))
+}
+
+// refusal returns what the model is told that asks for a tool it was not given.
+func (w *work) refusal(ctx context.Context, name string, arguments json.RawMessage) string {
+	why := ""
+	if w.Refuse != nil {
+		why = w.Refuse(ctx, name, arguments)
+	}
+	if why == "" {
+		return "There is no tool of this name. Use those that you were given."
+	}
+	return cut(why)
 }
 
 func (w *work) has(name string) bool {
