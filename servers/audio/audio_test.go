@@ -136,7 +136,7 @@ func TestTranscription(t *testing.T) {
 	d := doubles.OpenAI()
 	env := openai(t, d)
 	r := call(t, connect(t, o, env), transcription, map[string]any{"audio_path_or_url": path})
-	if r.failed || r.text != "[audio.wav of 32044 bytes]" || r.out.Seconds != 2 || r.out.Format != "WAV" || r.out.Engine != "OpenAI" || r.out.Usage.Input != 50 || r.out.Usage.Cost == nil || !r.billed {
+	if r.failed || r.text != "[audio.wav of 32044 bytes]\n\nAudio duration: 2 seconds" || r.out.Seconds != 2 || r.out.Format != "WAV" || r.out.Engine != "OpenAI" || r.out.Usage.Input != 50 || r.out.Usage.Cost == nil || !r.billed {
 		t.Errorf("%+v", r)
 	}
 	if body := string(d.Calls()[0].Body); !strings.Contains(body, "gpt-4o-mini-transcribe") {
@@ -154,7 +154,7 @@ func TestTranscription(t *testing.T) {
 	}
 	own.Heal()
 	own.Fail(doubles.Fault{Empty: true})
-	if r := call(t, connect(t, o, env), transcription, map[string]any{"audio_path_or_url": path}); r.failed || r.text != "(nothing is said)" {
+	if r := call(t, connect(t, o, env), transcription, map[string]any{"audio_path_or_url": path}); r.failed || !strings.HasPrefix(r.text, "(nothing is said)\n\n") {
 		t.Error(r.text)
 	}
 }
@@ -166,7 +166,7 @@ func TestLong(t *testing.T) {
 	d := doubles.OpenAI()
 	cs := connect(t, audio.Options{}, openai(t, d))
 	r := call(t, cs, transcription, map[string]any{"audio_path_or_url": long})
-	if r.failed || r.out.Pieces != 3 || r.out.Seconds != 21 || r.out.Usage.Requests != 3 || len(d.Calls()) != 3 {
+	if r.failed || r.out.Pieces != 3 || r.out.Seconds != 21 || r.out.Usage.Requests != 3 || len(d.Calls()) != 3 || !strings.Contains(r.text, "heard in 3 pieces") || strings.Contains(r.text, "converted") {
 		t.Fatalf("%+v, %d calls", r, len(d.Calls()))
 	}
 	first := len(d.Calls()[0].Body)
@@ -277,7 +277,7 @@ func TestConverted(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := call(t, cs, transcription, map[string]any{"audio_path_or_url": asData(b)})
-		if r.failed || r.out.Format != c.format || !strings.HasPrefix(r.text, "["+c.sent) || math.Abs(r.out.Seconds-3) > 0.2 {
+		if r.failed || r.out.Format != c.format || !strings.HasPrefix(r.text, "["+c.sent) || strings.Contains(r.text, "converted from "+c.format) != (c.sent == "audio.wav") || math.Abs(r.out.Seconds-3) > 0.2 {
 			t.Errorf("%s: %+v", c.ext, r)
 		}
 		r = call(t, cs, question, map[string]any{"audio_path_or_url": asData(b), "question": "?"})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -99,6 +98,7 @@ func (s *server) part(ctx context.Context, r *recording, out *questionOutput) (m
 		return model.Part{}, err
 	}
 	defer func() { _ = pcm.Close() }()
+	out.Notes = append(out.Notes, r.converted()...)
 	b, err := io.ReadAll(io.LimitReader(pcm, maxInline))
 	if err != nil {
 		return model.Part{}, err
@@ -119,9 +119,5 @@ func (o *questionOutput) markdown() string {
 	if cut {
 		o.Notes = append(o.Notes, "the answer is longer than what is shown")
 	}
-	length := "unknown"
-	if o.Seconds > 0 {
-		length = strconv.FormatFloat(o.Seconds, 'f', -1, 64) + " seconds"
-	}
-	return answer + "\n\nAudio duration: " + length + modeltool.Notes(o.Notes)
+	return answer + length(o.Seconds) + modeltool.Notes(o.Notes)
 }

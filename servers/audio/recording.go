@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -101,6 +102,22 @@ func size(bytes int) string {
 		return fmt.Sprintf("%d KiB", (bytes+1023)>>10)
 	}
 	return fmt.Sprintf("%d MiB", bytes>>20)
+}
+
+// converted says that it was not sent as it is.
+func (r *recording) converted() []string {
+	if r.format.Ext == ".wav" {
+		return nil // of the same sound
+	}
+	return []string{"the recording was converted from " + r.format.Name + " to WAV with 16,000 samples a second"}
+}
+
+// length tells a model how long a recording lasts.
+func length(seconds float64) string {
+	if seconds <= 0 {
+		return "\n\nAudio duration: unknown"
+	}
+	return "\n\nAudio duration: " + strconv.FormatFloat(seconds, 'f', -1, 64) + " seconds"
 }
 
 // seconds returns a length rounded to tenths.

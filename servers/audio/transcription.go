@@ -109,6 +109,7 @@ func (s *server) pieces(ctx context.Context, req *mcp.CallToolRequest, r *record
 	if err != nil {
 		return err
 	}
+	out.Notes = append(out.Notes, r.converted()...)
 	defer func() { _ = pcm.Close() }()
 	cuts := sound.NewSplitter(pcm, most)
 	n := 0
@@ -140,6 +141,9 @@ func (s *server) pieces(ctx context.Context, req *mcp.CallToolRequest, r *record
 	if n == 0 {
 		return errors.New("the file holds no sound")
 	}
+	if n > 1 {
+		out.Notes = append(out.Notes, fmt.Sprintf("the recording was heard in %d pieces, cut where it is quietest: a word at a cut may be wrong", n))
+	}
 	out.Pieces, out.Seconds = n, max(out.Seconds, seconds(cuts.End()))
 	if cuts.End() >= maxLength-time.Second {
 		out.Notes = append(out.Notes, fmt.Sprintf("only the first %s were heard", clock(maxLength)))
@@ -168,5 +172,5 @@ func (o *transcriptionOutput) markdown() string {
 	if text == "" {
 		text = "(nothing is said)"
 	}
-	return text + modeltool.Notes(o.Notes)
+	return text + length(o.Seconds) + modeltool.Notes(o.Notes)
 }

@@ -191,6 +191,9 @@ func (s *server) offline(ctx context.Context, data []byte, kind string) (questio
 	if err != nil {
 		return out, err
 	}
+	if fit.Changed != "" {
+		out.Notes = append(out.Notes, fit.Changed)
+	}
 	if fit.Width > picture.MaxPixels/max(fit.Height, 1) {
 		return out, fmt.Errorf("the image has %d × %d pixels: make it smaller, or cut a part out of it", fit.Width, fit.Height)
 	}

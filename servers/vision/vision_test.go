@@ -217,7 +217,7 @@ func TestTooLarge(t *testing.T) {
 	env := map[string]string{"ANTHROPIC_API_KEY": doubles.Key, "ANTHROPIC_BASE_URL": doubles.Start(t, doubles.Anthropic())}
 	cs := connect(t, vision.Options{Access: intake.Access{Roots: []string{filepath.Dir(file)}}}, env)
 	r := call(t, cs, "visual_question_answering", map[string]any{"image_path_or_url": "noise.png", "question": "?"})
-	if r.failed || !strings.Contains(r.out.Answer, "[image/jpeg of") || !strings.Contains(r.text, "Note: the image was sent as JPEG of 1300 × 1000 pixels") {
+	if r.failed || !strings.Contains(r.out.Answer, "[image/jpeg of") || !strings.Contains(r.text, "Note: the image was sent as JPEG, converted from PNG") {
 		t.Errorf("%+v", r)
 	}
 }

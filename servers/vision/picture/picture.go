@@ -160,6 +160,24 @@ func decode(b []byte) (img image.Image, err error) {
 	return img, err
 }
 
+// told says what was done to an image of w × h pixels.
+func told(kind string, out Fitted, smaller bool, w, h int) string {
+	form := func(mime string) string { return strings.ToUpper(mime[len("image/"):]) }
+	s := "the image was sent as " + form(out.MIME)
+	switch {
+	case smaller:
+		s += fmt.Sprintf(" of %d × %d pixels, made smaller from %d × %d: what is small on it may be lost, so cut out the part that matters to have that seen", out.Width, out.Height, w, h)
+	case out.MIME == kind:
+		s += " written anew, turned upright or packed closer"
+	default:
+		s += ", converted from " + form(kind)
+	}
+	if kind == "image/gif" {
+		s += "; of a GIF that moves that is the first picture"
+	}
+	return s
+}
+
 // shrink scales and encodes an image until it fits.
 func shrink(ctx context.Context, img image.Image, turn int, kind string, l Limits) (Fitted, error) {
 	w, h := img.Bounds().Dx(), img.Bounds().Dy()
@@ -191,7 +209,7 @@ func shrink(ctx context.Context, img image.Image, turn int, kind string, l Limit
 				if quality == 0 {
 					out.MIME = "image/png"
 				}
-				out.Changed = fmt.Sprintf("the image was sent as %s of %d × %d pixels (it has %d × %d)", strings.ToUpper(out.MIME[len("image/"):]), out.Width, out.Height, w, h)
+				out.Changed = told(kind, out, nw != w || nh != h, w, h)
 				return out, nil
 			}
 		}
