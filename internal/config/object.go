@@ -93,23 +93,14 @@ func (o *object) at(name string) *source.Node {
 func (o *object) rest(unknown func(key *source.Node)) {
 	for _, p := range o.n.Pairs {
 		if len(*o.to) < maxMistakes && !slices.Contains(o.known, p.Key.Text) {
-			if !plain(p) {
-				p.Value.Hide()
+			name, v := p.Key.Text, p.Value
+			_, near := nearest(name, redact.SecretNames())
+			if near || v.Kind >= source.List || dynamic(v) || !redact.IsSetting(name, v.Text) {
+				v.Hide()
 			}
 			unknown(p.Key)
 		}
 	}
-}
-
-// secretive are names of secrets, in most of their spellings.
-var secretive = []string{"password", "passwd", "passphrase", "secret", "client_secret", "token", "api_key", "access_key", "private_key", "credential", "authorization"}
-
-// plain tells whether the value of an unknown key may be shown: one text, number or
-// word that is no secret by its look, nor by a name that is one when spelled rightly.
-func plain(p source.Pair) bool {
-	name, value := p.Key.Text, p.Value
-	_, near := nearest(name, secretive)
-	return value.Kind < source.List && !dynamic(value) && !near && redact.IsSetting(name, value.Text)
 }
 
 // refuse reports each key that nobody asked for, with the nearest known one.

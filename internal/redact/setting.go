@@ -15,6 +15,12 @@ func IsSetting(name, value string) bool {
 	return !namesSecret(name) && !isRandom(value)
 }
 
+// SecretNames are names of secrets as people write them, to be compared with names
+// that may be misspelled.
+func SecretNames() []string {
+	return []string{"password", "passwd", "passphrase", "secret", "client_secret", "token", "api_key", "access_key", "private_key", "credential", "authorization"}
+}
+
 // set returns the set of some words.
 func set(words string) map[string]bool {
 	out := map[string]bool{}
