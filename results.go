@@ -16,6 +16,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/catalog"
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/internal/lazy"
 	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/internal/query"
 	"github.com/tenon-mcp/tenon/internal/results"
@@ -114,6 +115,9 @@ func (g *Gateway) ReadResult(ctx context.Context, caller tool.Caller, o ReadOpti
 type keeper struct{ g *Gateway }
 
 func (k keeper) Keep(r *call.Request, kind string, body io.WriterTo) (*tool.Handle, error) {
+	if k.g.o.Brief && (r.Caller.Through == "" || r.Caller.Through == lazy.Execute) { // an agent of the pool reads on
+		return nil, call.ErrUnread
+	}
 	kept, err := k.g.long.store.Put(r.Caller.Name, results.Item{Kind: kind, Body: body})
 	if err != nil {
 		return nil, err

@@ -81,6 +81,9 @@ type Options struct {
 	// gateway, or listens to nobody: calls that need one are denied at once, unless they
 	// bring a person.
 	Unattended bool
+	// Brief says that the pool is closed as soon as it has done what it was opened for, so
+	// that callers cannot read on in what was cut: it gives no handles.
+	Brief bool
 	// Logger takes what operators want to know. Nil discards it.
 	Logger *slog.Logger
 

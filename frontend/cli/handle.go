@@ -79,14 +79,12 @@ func runHandle(ctx context.Context, a *app, o tenon.ReadOptions) error {
 
 // noteHandle tells the person how to read on in a result that was cut.
 func (a *app) noteHandle(res *tool.Result) {
-	if res.Handle == nil {
-		return
-	}
-	if a.gateway() != "" {
+	switch {
+	case res.Handle != nil:
 		a.note("note: the whole: %s", fmt.Sprintf("tenon handle %s", res.Handle.ID))
-		return
+	case res.Truncated && a.gateway() == "":
+		a.note("note: the rest was not kept, for the pool of this command ends with it; a running gateway (tenon serve, --gateway) keeps it for tenon handle")
 	}
-	a.note("note: the whole was kept as long as this command ran; a running gateway (tenon serve, --gateway) keeps it for tenon handle")
 }
 
 const queryName = "jq"

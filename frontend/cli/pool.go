@@ -89,7 +89,7 @@ func (a *app) client(url string) (*rest.Client, error) {
 // openGateway opens the pool in this process, where nobody decides approvals.
 func (a *app) openGateway(ctx context.Context, log *slog.Logger) (*tenon.Gateway, error) {
 	o := a.options(log)
-	o.Unattended = true
+	o.Unattended, o.Brief = true, true
 	return a.openWith(ctx, o)
 }
 

@@ -3,6 +3,7 @@ package call
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -29,12 +30,16 @@ const ReadTool = "tenon_read_result"
 // called concurrently.
 type Keeper interface {
 	// Keep keeps a body for the caller of r. An empty kind is text, or JSON where the
-	// body is an object or an array.
+	// body is an object or an array. The error is ErrUnread where nobody could read it.
 	Keep(r *Request, kind string, body io.WriterTo) (*tool.Handle, error)
 	// Value returns what is behind a handle of the caller as JSON, or a part of it,
 	// in at most so many bytes. The error is a *tool.Error that says what to do next.
 	Value(ctx context.Context, caller tool.Caller, ref Reference, most int) ([]byte, error)
 }
+
+// ErrUnread is the error of a Keeper that keeps nothing for this caller, because the pool
+// ends with the call: that is no failure.
+var ErrUnread = errors.New("the pool ends with the call")
 
 // shape keeps an answer within what the tool's metadata allows. What is over the
 // limit is kept whole behind a handle, and the answer says how to read on. An
@@ -66,6 +71,8 @@ type shaper struct {
 	r     *Request
 	res   *tool.Result
 	limit int
+
+	unread bool // nothing is kept, for nobody could read it
 }
 
 // message cuts a text that Tenon made itself, such as the error that a server
@@ -117,7 +124,10 @@ func (s *shaper) media(a *answerParts) (changed bool) {
 		n := b.media.Len() - 2 // without its quotes
 		h := s.keep(b.mime, b.media.Slice(1, n+1))
 		text := fmt.Sprintf("[%s of %d bytes in base64 was left out: it is too large, and could not be kept.]", b.mime, n)
-		if h != nil {
+		switch {
+		case s.unread:
+			text = fmt.Sprintf("[%s of %d bytes in base64 was left out: it is too large. A running gateway (--gateway) keeps such a part.]", b.mime, n)
+		case h != nil:
 			text = fmt.Sprintf(`[%s of %d bytes in base64 is too large to be shown. It is kept as handle %s: pass it to a tool as {"$handle": %q}.]`, b.mime, n, h.ID, h.ID)
 		}
 		*b = block{raw: tool.OneOf(textBlock(text))}
@@ -229,6 +239,8 @@ func (s *shaper) cut(a *answerParts, limit int) {
 		text := fmt.Sprintf(cutMark+"%d of %d parts are shown.", len(kept), len(kept)+dropped)
 		if h != nil {
 			text += fmt.Sprintf(` Read all with %s {"id": %q}.`, ReadTool, h.ID)
+		} else if s.unread {
+			text += " A running gateway (--gateway) keeps the rest."
 		}
 		kept = append(kept, block{raw: tool.OneOf(textBlock(text + "]"))})
 	}
@@ -242,6 +254,10 @@ func (s *shaper) keep(kind string, body io.WriterTo) *tool.Handle {
 		return nil
 	}
 	h, err := s.o.Keeper.Keep(s.r, kind, body)
+	if errors.Is(err, ErrUnread) {
+		s.unread = true
+		return nil
+	}
 	if err != nil {
 		s.o.Logger.Warn("a long result is lost", "id", s.r.ID, "error", err)
 		s.r.Note("shape", "the rest is lost: it could not be kept")
@@ -266,7 +282,10 @@ const cutMark = "[cut here: "
 // marker says where an answer was cut and how to read on.
 func (s *shaper) marker(shown, total int, h *tool.Handle) string {
 	text := fmt.Sprintf(cutMark+"%d of %d characters are shown.", shown, total)
-	if h == nil {
+	switch {
+	case s.unread:
+		return text + " The rest was not kept, for this pool ends with the command. A running gateway (--gateway) keeps it; a larger max_result_chars of the tool shows more.]"
+	case h == nil:
 		return text + " The rest is lost. Ask for less at once to see it.]"
 	}
 	jq := ""
