@@ -288,7 +288,7 @@ func (c *conn) serve(conn context.Context, h *head) outcome {
 	cancel()
 	x.body.end()
 	if done && w.left != nil {
-		w.detach(gone)
+		detach(w, gone)
 		return isHeld
 	}
 	if !done {

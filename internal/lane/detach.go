@@ -33,7 +33,7 @@ func (w *response) Detach(h Held) bool {
 }
 
 // detach leaves the goroutine of a request whose handler has returned.
-func (w *response) detach(gone bool) {
+func detach(w *response, gone bool) {
 	c := w.c
 	w.header = nil // in the output
 	c.out.flush()
@@ -88,11 +88,11 @@ func (c *conn) gone() {
 	cancel := c.cancel
 	c.mu.Unlock()
 	cancel()
-	c.endHeld()
+	endHeld(c)
 }
 
 // endHeld ends an answer that was left, and reports whether there is one.
-func (c *conn) endHeld() bool {
+func endHeld(c *conn) bool {
 	c.mu.Lock()
 	held := c.held
 	c.mu.Unlock()
@@ -106,6 +106,6 @@ func (c *conn) endHeld() bool {
 // endAllHeld is called when the context of all requests is done.
 func (s *Server) endAllHeld() {
 	for _, c := range s.all() {
-		c.endHeld()
+		endHeld(c)
 	}
 }

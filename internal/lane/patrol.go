@@ -125,7 +125,7 @@ func (c *conn) mark(state uint64, p phase, do func()) bool {
 // closeIdle closes the connection where it waits for a request, and ends an answer
 // that would not end.
 func (c *conn) closeIdle() {
-	if c.endHeld() {
+	if endHeld(c) {
 		return
 	}
 	if state := c.state.Load(); idle.in(state) || cold.in(state) {

@@ -58,7 +58,7 @@ func (w *response) WriteHeader(code int) {
 		panic("invalid WriteHeader code " + strconv.Itoa(code))
 	case code < 200 && code != http.StatusSwitchingProtocols:
 		w.status = code // for the line alone
-		w.statusLine()
+		statusLine(w)
 		w.status = 0
 		_ = w.header.WriteSubset(&w.c.out, exclude[noBody])
 		w.c.out.add("\r\n")
@@ -67,7 +67,7 @@ func (w *response) WriteHeader(code int) {
 	}
 	w.status = code
 	w.readLength()
-	w.statusLine()
+	statusLine(w)
 	w.fields()
 }
 
@@ -87,7 +87,7 @@ func (w *response) readLength() {
 	w.length = n
 }
 
-func (w *response) statusLine() {
+func statusLine(w *response) {
 	out := &w.c.out
 	out.add("HTTP/1.1 ")
 	out.b = strconv.AppendInt(out.b, int64(w.status), 10)

@@ -92,3 +92,20 @@ func (h *hold) end() {
 		h.d.Release()
 	}
 }
+
+// add takes a stream in. It reports false where the session has ended.
+func (hs *httpSession) add(stream *eventStream) bool {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	hs.streams = append(hs.streams, stream)
+	return hs.ctx.Err() == nil
+}
+
+// endStreams is called once the session has ended.
+func (hs *httpSession) endStreams() {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	for _, stream := range hs.streams {
+		stream.finish()
+	}
+}

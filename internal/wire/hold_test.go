@@ -240,7 +240,7 @@ func streamTime(t *testing.T, detached bool, end func(srv *wire.Server, known *a
 		running.Go(func() { srv.ServeHTTP(w.left, r) })
 		synctest.Wait()
 	})
-	time.Sleep(46 * time.Second)
+	<-time.After(46 * time.Second)
 	synctest.Wait()
 	if got := w.text(); got != strings.Repeat(": keep-alive\n\n", 3) {
 		t.Errorf("in 46 s: %q", got)

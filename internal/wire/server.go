@@ -322,23 +322,6 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, caller tool.Caller)
 	}
 }
 
-// add takes a stream in. It reports false where the session has ended.
-func (hs *httpSession) add(stream *eventStream) bool {
-	hs.mu.Lock()
-	defer hs.mu.Unlock()
-	hs.streams = append(hs.streams, stream)
-	return hs.ctx.Err() == nil
-}
-
-// endStreams is called once the session has ended.
-func (hs *httpSession) endStreams() {
-	hs.mu.Lock()
-	defer hs.mu.Unlock()
-	for _, stream := range hs.streams {
-		stream.finish()
-	}
-}
-
 // toStream sends a notification on the newest stream of the session.
 func (hs *httpSession) toStream(method string, params []byte) error {
 	hs.mu.Lock()
