@@ -173,7 +173,7 @@ func (d *dialer) initialize(ctx context.Context, c wire.Client, g *Greeting) (pe
 	if isVersioned {
 		v.SetVersion("") // not known yet
 	}
-	capabilities, info := g.say(d.clientInfo())
+	capabilities, info := g.say(infoIn(d.clientMeta()))
 	params := append([]byte(`{"protocolVersion":"`+era.LatestLegacy+`","capabilities":`), capabilities...)
 	params = append(append(params, `,"clientInfo":`...), info...)
 	result, err := c.Call(ctx, &wire.Request{Method: "initialize", Params: append(params, '}')})
@@ -196,8 +196,9 @@ func (d *dialer) initialize(ctx context.Context, c wire.Client, g *Greeting) (pe
 	return peer{era: era.Legacy, version: h.Version, capabilities: h.Capabilities}, nil
 }
 
-func (d *dialer) clientInfo() []byte {
-	for _, f := range d.clientMeta() {
+// infoIn returns the name of this program as its requests say it.
+func infoIn(meta []jsonrpc.Field) []byte {
+	for _, f := range meta {
 		if f.Key == era.MetaClientInfo {
 			return f.Value
 		}
