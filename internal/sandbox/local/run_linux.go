@@ -147,7 +147,7 @@ func (x *box) begin(ctx context.Context, argv []string, talks bool) (*process, e
 			return nil, e
 		}
 		if h.Error != "" {
-			return nil, &sandbox.Error{Kind: sandbox.Limit, Text: "the sandbox cannot start a process (" + h.Error + "): it may have too many already. End some from Python code in it, such as os.kill(-1, 9), or create another sandbox"}
+			return nil, &sandbox.Error{Kind: sandbox.Limit, Text: "the sandbox cannot start a process (" + h.Error + "): it may have too many already. End some from Python code in it, or create another sandbox"}
 		}
 		return nil, x.gone()
 	}
