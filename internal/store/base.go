@@ -18,7 +18,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver of PostgreSQL
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
-	_ "modernc.org/sqlite" // the driver of SQLite
+	"modernc.org/sqlite"
 
 	"github.com/tenon-mcp/tenon/internal/flock"
 )
@@ -56,6 +56,9 @@ func (b *base) open(ctx context.Context) (*sql.DB, error) {
 		return nil, err
 	}
 	if err := b.migrate(ctx, db); err != nil {
+		if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code()&0xff == notDatabase {
+			err = &foreignError{b.url}
+		}
 		return nil, errors.Join(err, db.Close())
 	}
 	if !b.postgres {
@@ -65,6 +68,23 @@ func (b *base) open(ctx context.Context) (*sql.DB, error) {
 	}
 	b.opened = db
 	return db, nil
+}
+
+// notDatabase is the code of SQLite for a file that it did not write, or whose beginning
+// was overwritten.
+const notDatabase = 26
+
+// A foreignError is the error for a file that is no record.
+type foreignError struct{ path string }
+
+// Error returns the text.
+func (e *foreignError) Error() string {
+	return e.path + " is no record of Tenon: it is no database, or one that was overwritten"
+}
+
+// remedy says what to do about it.
+func (e *foreignError) remedy() string {
+	return "move " + e.path + " away, and a new record is begun; or name another file as store.url"
 }
 
 // vanished reports whether the file that was opened is no longer where it was.

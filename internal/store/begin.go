@@ -46,6 +46,6 @@ func (s *Store) refusal(why error) *tool.Error {
 	return &tool.Error{
 		Kind: tool.Unavailable, Err: why,
 		Text: "The record of calls cannot be written, and the operator allows no call without it. This call was not carried out. " +
-			"Tell the operator: " + s.remedy() + ". Calls go on by themselves once it can be written.",
+			"Tell the operator: " + s.remedy(why) + ". Calls go on by themselves once it can be written.",
 	}
 }

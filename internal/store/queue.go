@@ -203,7 +203,11 @@ func (s *Store) lose(n int, reserved Place) {
 	}
 	s.state.lastLoss.Store(time.Now().UnixMicro())
 	if total := s.state.unrecorded.Add(int64(n)); total == int64(n) || total/1000 != (total-int64(n))/1000 {
-		s.log.Error("calls go on unrecorded", "unrecorded", total, "remedy", s.remedy())
+		var why error
+		if g := s.state.gone.Load(); g != nil {
+			why = g.err
+		}
+		s.log.Error("calls go on unrecorded", "unrecorded", total, "remedy", s.remedy(why))
 	}
 }
 

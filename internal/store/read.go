@@ -188,7 +188,7 @@ func (s *Store) Export(ctx context.Context, since time.Time, visit func(Row) err
 func (s *core) query(ctx context.Context, where string, args ...any) (out []Row, err error) {
 	db, err := s.db(ctx)
 	if err != nil {
-		return nil, &tool.Error{Kind: tool.Unavailable, Text: "The record of calls cannot be read: " + s.hide(err) + ".", Err: err}
+		return nil, s.unreadable(ctx, err)
 	}
 	rows, err := db.QueryContext(ctx, s.base.sql("SELECT seq, hash, body FROM record WHERE "+where), args...)
 	if err != nil {
@@ -212,7 +212,12 @@ func (s *core) unreadable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return &tool.Error{Kind: tool.Unavailable, Text: "The record of calls cannot be read: " + s.hide(err) + ".", Err: err}
+	text := "The record of calls cannot be read: " + s.hide(err) + "."
+	if e, ok := errors.AsType[*foreignError](err); ok {
+		remedy := e.remedy()
+		text += " " + strings.ToUpper(remedy[:1]) + remedy[1:] + "."
+	}
+	return &tool.Error{Kind: tool.Unavailable, Text: text, Err: err}
 }
 
 func scanRow(rows *sql.Rows) (r Row, err error) {

@@ -276,7 +276,10 @@ func (s *core) hide(err error) string {
 }
 
 // remedy says to an operator what to do about a database that cannot be written.
-func (s *core) remedy() string {
+func (s *core) remedy(err error) string {
+	if e, ok := errors.AsType[*foreignError](err); ok {
+		return e.remedy()
+	}
 	if s.place.postgres {
 		return "start the database at " + s.place.name + ", or name another one as store.url"
 	}

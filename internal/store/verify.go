@@ -77,8 +77,12 @@ func (s *Store) Verify(ctx context.Context, known string) (v Verification, err e
 		}
 	}
 	db, err := s.db(ctx)
+	if e, ok := errors.AsType[*foreignError](err); ok {
+		v.fault(0, "%v: %s", e, e.remedy())
+		return v, nil
+	}
 	if err != nil {
-		return v, err
+		return v, s.unreadable(ctx, err)
 	}
 	dead := s.self.dead()
 	v.Dead = int64(len(dead))

@@ -237,7 +237,7 @@ func (w *writer) failed(err error) {
 	if w.o.StopGone {
 		what = "no call is carried out until it can"
 	}
-	w.log.Error("the record of calls cannot be written", "error", w.hide(err), "then", what, "remedy", w.remedy())
+	w.log.Error("the record of calls cannot be written", "error", w.hide(err), "then", what, "remedy", w.remedy(err))
 }
 
 func (w *writer) recovered() {
