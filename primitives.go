@@ -248,7 +248,9 @@ func (s *Session) Listen(ctx context.Context, uris []string, tell func(method st
 	o := s.o
 	o.Modern, o.Capabilities = false, nil
 	o.Notify = func(method string, params []byte) error {
-		tell(method, params)
+		if method == "notifications/resources/updated" { // nothing else was asked for
+			tell(method, params)
+		}
 		return nil
 	}
 	session := s.g.NewSession(o)

@@ -120,7 +120,8 @@ func (h *handler) listen(ctx context.Context, x *wire.Exchange, m *jsonrpc.Messa
 	}
 	session := h.gw.NewSession(h.modernOptions(x, era.MetaOf(m.Params), m.Method, m.Params))
 	events := h.gw.Watch(ctx)
-	stop, e := session.Listen(ctx, f.Resources, tell)
+	told := &afterwards{tell: tell}
+	stop, e := session.Listen(ctx, f.Resources, told.say)
 	if e != nil {
 		return nil, e
 	}
@@ -132,6 +133,7 @@ func (h *handler) listen(ctx context.Context, x *wire.Exchange, m *jsonrpc.Messa
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "%v", err)
 	}
 	tell("notifications/subscriptions/acknowledged", agreed)
+	told.begin()
 	defer watch(ctx)()
 	wanted := map[tenon.EventKind]bool{tenon.ToolsChanged: f.Tools, tenon.PromptsChanged: f.Prompts, tenon.ResourcesChanged: f.Lists}
 	for event := range events {
