@@ -26,6 +26,7 @@ const (
 	maxNotes   = 50
 	maxFields  = 100
 	maxColumns = 256
+	flushSize  = 64 << 10 // bytes of a row after which it goes out
 	// past is how many characters are read beyond the last one that is kept, for the
 	// outline.
 	past = 10_000_000
@@ -286,9 +287,20 @@ func (o *Out) row(cells []string) {
 	var b strings.Builder
 	b.WriteByte('|')
 	for _, c := range cells {
+		if len(c) > maxCell {
+			o.Note("cells of tables are cut after %d MiB, and rows after %d", maxCell>>20, maxRow>>20)
+			c = Clip(c, maxCell)
+		}
 		b.WriteByte(' ')
 		b.WriteString(Cell(c))
 		b.WriteString(" |")
+		if b.Len() < flushSize {
+			continue
+		}
+		if o.Raw(b.String()); o.Err() != nil {
+			return
+		}
+		b.Reset()
 	}
 	for range max(0, o.columns-len(cells)) {
 		b.WriteString("  |")
@@ -297,24 +309,7 @@ func (o *Out) row(cells []string) {
 }
 
 // Rows writes a whole table, whose first row is its head.
-func (o *Out) Rows(rows [][]string) {
-	columns := 0
-	for _, r := range rows {
-		columns = max(columns, len(r))
-	}
-	if columns == 0 {
-		return
-	}
-	head := append(make([]string, 0, columns), rows[0]...)
-	for len(head) < columns {
-		head = append(head, "")
-	}
-	o.Table(head)
-	for _, r := range rows[1:] {
-		o.Row(r)
-	}
-	o.EndTable()
-}
+func (o *Out) Rows(rows [][]string) { GridOf(o, rows).Write() }
 
 // gap wants an empty line before what comes next.
 func (o *Out) gap() {

@@ -19,8 +19,8 @@ const (
 	maxRatio    = 200
 )
 
-// A Budget bounds what is unpacked.
-type Budget struct{ bytes, entries atomic.Int64 }
+// A Budget bounds what is unpacked of a document, and what it holds before it is written.
+type Budget struct{ bytes, entries, held atomic.Int64 }
 
 // NewBudget returns a budget of which nothing is spent.
 func NewBudget() *Budget { return &Budget{} }

@@ -122,11 +122,16 @@ func dressed(text string, st style) string {
 
 // note reads a footnote, which is written below the text.
 func (d *document) note(s *xmlscan.Scanner, b *strings.Builder) {
-	var parts []string
+	parts := draft.NewText(d.out)
 	// What ends this, Out.Err says to who asks next.
-	_ = d.blocks(s, func(n block) { parts = append(parts, n.text) })
-	if len(d.notes) < 50_000 {
-		d.notes = append(d.notes, draft.Line(strings.Join(parts, " ")))
+	_ = d.blocks(s, func(n block) {
+		if n.rows != nil {
+			n.rows.Drop()
+		}
+		parts.Line(n.text)
+	})
+	if text := draft.Line(parts.Take()); len(d.notes) < 50_000 && draft.Keep(d.out, len(text)) {
+		d.notes = append(d.notes, text)
 		b.WriteString("[^" + strconv.Itoa(len(d.notes)) + "]")
 	}
 }
@@ -134,7 +139,7 @@ func (d *document) note(s *xmlscan.Scanner, b *strings.Builder) {
 // annotation reads a comment, which is written below the text too.
 func (d *document) annotation(s *xmlscan.Scanner, b *strings.Builder) {
 	author := ""
-	var parts []string
+	parts := draft.NewText(d.out)
 	for depth := s.Depth(); s.Next(); {
 		if s.Kind == xmlscan.End && s.Depth() < depth {
 			break
@@ -143,11 +148,11 @@ func (d *document) annotation(s *xmlscan.Scanner, b *strings.Builder) {
 		case s.Starts("creator"):
 			author = s.Inner(1000)
 		case s.Starts("p"):
-			parts = append(parts, d.inline(s, func(block) {}))
+			parts.Line(d.inline(s, func(block) {}))
 		}
 	}
-	text := draft.Line(strings.Join(parts, " "))
-	if text == "" || len(d.notes) >= 50_000 {
+	text := draft.Line(parts.Take())
+	if text == "" || len(d.notes) >= 50_000 || !draft.Keep(d.out, len(text)) {
 		return
 	}
 	if author != "" {
@@ -237,11 +242,13 @@ func chart(d *document, href string, emit func(block)) {
 			}
 		case s.Starts("table"):
 			rows, err := d.rows(s)
-			if err != nil || len(rows) < 2 {
+			if err != nil || rows.Height() < 2 {
+				rows.Drop()
 				continue
 			}
 			if d.drawn != nil {
-				*d.drawn = append(*d.drawn, block{text: title}, block{rows: rows})
+				d.keep(d.drawn, block{text: title})
+				d.keep(d.drawn, block{rows: rows})
 				continue
 			}
 			emit(block{text: title})

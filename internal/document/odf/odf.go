@@ -143,6 +143,7 @@ type document struct {
 	slides   int
 	sheets   sheets
 	drawn    *[]block // what is drawn on the sheet that is read, nil where none is
+	tables   int      // that are open in each other
 }
 
 // part reads the styles and the body of a part.
@@ -250,18 +251,32 @@ type block struct {
 	level  int
 	item   string
 	text   string
-	rows   [][]string
+	rows   *draft.Grid
 	refers bool // text is a reference to a comment on what it stands in
+}
+
+// keep puts a block to those that are written later, until let lets go of them.
+func (d *document) keep(to *[]block, b block) {
+	if draft.Keep(d.out, len(b.text)) {
+		*to = append(*to, b)
+	}
+}
+
+func let(d *document, blocks []block) {
+	for _, b := range blocks {
+		d.out.Budget.Let(len(b.text))
+	}
 }
 
 func (d *document) write(b block) {
 	switch {
 	case b.rows != nil:
-		if len(b.rows) == 1 && len(b.rows[0]) == 1 {
-			d.out.Block(b.rows[0][0])
+		if text, ok := b.rows.Only(); ok {
+			d.out.Block(text)
+			b.rows.Drop()
 			return
 		}
-		d.out.Rows(b.rows)
+		b.rows.Write()
 	case b.level > 0:
 		d.out.Heading(b.level, strings.ReplaceAll(b.text, "**", ""))
 	case b.item != "":
@@ -309,7 +324,7 @@ func (d *document) block(s *xmlscan.Scanner, emit func(block)) error {
 		return d.list(s, "", d.numbered[s.Any("style-name")], emit)
 	case "table":
 		rows, err := d.rows(s)
-		if err == nil && len(rows) > 0 {
+		if err == nil && !rows.Empty() {
 			emit(block{rows: rows})
 		}
 		return err

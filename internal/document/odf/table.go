@@ -1,7 +1,6 @@
 package odf
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -22,18 +21,19 @@ func repeated(s *xmlscan.Scanner, name string) int {
 }
 
 // rows reads a table of a text or of a slide.
-func (d *document) rows(s *xmlscan.Scanner) ([][]string, error) {
-	var rows [][]string
-	err := d.eachRow(s, func(row []string, _ int) error {
-		rows = append(rows, slices.Clone(row))
+func (d *document) rows(s *xmlscan.Scanner) (*draft.Grid, error) {
+	rows := draft.NewGrid(d.out)
+	err := d.eachRow(s, &rows.Row, func(int) error {
+		rows.EndRow()
 		return nil
 	})
 	return rows, err
 }
 
-// eachRow gives f each row of a table, and how often it is repeated.
-func (d *document) eachRow(s *xmlscan.Scanner, f func(row []string, times int) error) error {
-	var row []string
+// eachRow reads each row of a table into row, and gives f how often it is repeated.
+func (d *document) eachRow(s *xmlscan.Scanner, row *draft.Row, f func(times int) error) error {
+	d.tables++
+	defer func() { d.tables-- }()
 	times := 1
 	for depth := s.Depth(); s.Next(); {
 		if s.Kind == xmlscan.End && s.Depth() < depth {
@@ -41,19 +41,21 @@ func (d *document) eachRow(s *xmlscan.Scanner, f func(row []string, times int) e
 		}
 		switch {
 		case s.Starts("table-row"):
-			row, times = row[:0], repeated(s, "number-rows-repeated")
+			times = repeated(s, "number-rows-repeated")
 		case s.Ends("table-row"):
-			if err := f(row, times); err != nil {
+			err := f(times)
+			if row.Reset(); err != nil {
 				return err
 			}
 		case s.Starts("table-cell"), s.Starts("covered-table-cell"):
 			n := repeated(s, "number-columns-repeated")
 			text := d.cell(s)
-			for range min(n, maxColumns-len(row)) {
-				row = append(row, text)
+			if d.tables > 1 { // each table around would repeat what this one has repeated
+				n = 1
 			}
+			row.Add(text, n)
 		case s.Starts("shapes") && d.drawn != nil:
-			if err := d.blocks(s, func(b block) { *d.drawn = append(*d.drawn, b) }); err != nil {
+			if err := d.blocks(s, func(b block) { d.keep(d.drawn, b) }); err != nil {
 				return err
 			}
 		case s.Starts("shapes"), s.Starts("forms"), s.Starts("named-expressions"):
@@ -77,26 +79,23 @@ func (d *document) cell(s *xmlscan.Scanner) string {
 	case "date":
 		value = strings.TrimSuffix(strings.Replace(s.Any("date-value"), "T", " ", 1), " 00:00:00")
 	}
-	var parts []string
-	comment := ""
+	text, comments := draft.NewText(d.out), draft.NewText(d.out)
 	shown := func(b block) {
-		if b.refers {
-			comment += b.text
-			return
-		}
-		for _, r := range b.rows {
-			parts = append(parts, strings.Join(r, " / "))
-		}
-		if b.text != "" {
-			parts = append(parts, strings.TrimLeft(b.item, " ")+b.text)
+		switch {
+		case b.refers:
+			comments.Add(b.text)
+		case b.rows != nil:
+			text.Table(b.rows)
+		case b.text != "":
+			text.Line(strings.TrimLeft(b.item, " ") + b.text)
 		}
 	}
 	// What ends this, Out.Err says to who asks next.
 	_ = d.blocks(s, shown)
-	if value != "" {
-		return value + comment
+	if all := text.Take(); value == "" {
+		value = all
 	}
-	return strings.Join(parts, "\n") + comment
+	return value + comments.Take()
 }
 
 // sheets are those of a workbook, as far as they were read.
@@ -147,15 +146,18 @@ func (d *document) sheet(s *xmlscan.Scanner, name string) error {
 	t := sheet.NewTable(d.out)
 	var drawn []block
 	d.drawn = &drawn
-	err := d.eachRow(s, func(row []string, times int) error {
-		if !slices.ContainsFunc(row, func(c string) bool { return c != "" }) {
+	row := draft.NewRow(d.out, maxColumns)
+	err := d.eachRow(s, row, func(times int) error {
+		if len(row.Cells) == 0 {
 			return nil
 		}
 		if times > maxRepeat {
 			d.out.Note("a row that is repeated %d times is shown %d times", times, maxRepeat)
 		}
 		for range min(times, maxRepeat) {
-			t.Row(row)
+			if t.Row(row.Cells); d.out.Err() != nil {
+				break
+			}
 		}
 		return d.out.Err()
 	})
@@ -166,6 +168,7 @@ func (d *document) sheet(s *xmlscan.Scanner, name string) error {
 	if !t.End() && len(drawn) == 0 {
 		d.out.Block("(empty)")
 	}
+	let(d, drawn)
 	for _, b := range drawn {
 		d.write(b)
 	}
@@ -181,6 +184,7 @@ func (d *document) slide(s *xmlscan.Scanner) error {
 	}
 	title := ""
 	var body, notes []block
+	defer func() { let(d, append(body, notes...)) }()
 	for depth := s.Depth(); s.Next(); {
 		if s.Kind == xmlscan.End && s.Depth() < depth {
 			break
@@ -191,6 +195,7 @@ func (d *document) slide(s *xmlscan.Scanner) error {
 			inner := inFrame(d, s)
 			if isTitle {
 				title = joined(inner)
+				let(d, inner)
 			} else {
 				body = append(body, inner...)
 			}
@@ -199,7 +204,7 @@ func (d *document) slide(s *xmlscan.Scanner) error {
 				return err
 			}
 		case s.Starts("p"), s.Starts("list"):
-			if err := d.block(s, func(bl block) { body = append(body, bl) }); err != nil {
+			if err := d.block(s, func(bl block) { d.keep(&body, bl) }); err != nil {
 				return err
 			}
 		case s.Starts("forms"), s.Starts("animations"), s.Starts("par"):
@@ -207,6 +212,7 @@ func (d *document) slide(s *xmlscan.Scanner) error {
 		}
 	}
 	if title == "" && len(body) > 1 && titleLike(body[0]) {
+		let(d, body[:1])
 		title, body = draft.Line(body[0].text), body[1:]
 	}
 	writeSlide(d, title, body, notes)
@@ -226,9 +232,9 @@ func joined(blocks []block) string {
 func inFrame(d *document, s *xmlscan.Scanner) []block {
 	var b strings.Builder
 	var inner []block
-	d.frame(s, &b, func(bl block) { inner = append(inner, bl) })
+	d.frame(s, &b, func(bl block) { d.keep(&inner, bl) })
 	if b.Len() > 0 {
-		inner = append(inner, block{text: b.String()})
+		d.keep(&inner, block{text: b.String()})
 	}
 	return inner
 }
@@ -263,7 +269,7 @@ func speaker(d *document, s *xmlscan.Scanner, notes *[]block) error {
 			return nil
 		}
 		if s.Starts("text-box") {
-			if err := d.blocks(s, func(b block) { *notes = append(*notes, b) }); err != nil {
+			if err := d.blocks(s, func(b block) { d.keep(notes, b) }); err != nil {
 				return err
 			}
 		}

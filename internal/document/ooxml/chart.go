@@ -8,7 +8,10 @@ import (
 	"github.com/tenon-mcp/tenon/internal/document/xmlscan"
 )
 
-const maxPoints = 2000 // of one series
+const (
+	maxPoints = 2000    // of one series
+	maxBytes  = 4 << 20 // of the values of a chart
+)
 
 // A Series is a row of values of a chart.
 type Series struct {
@@ -24,6 +27,7 @@ func Chart(z *draft.Zip, name string) (string, [][]string) {
 	title := ""
 	inTitle := false
 	var where, index string
+	left := maxBytes
 	// What can be read of it is shown.
 	_ = part(z, name, func(s *xmlscan.Scanner) {
 		switch {
@@ -44,8 +48,10 @@ func Chart(z *draft.Zip, name string) (string, [][]string) {
 			title += s.Inner(1000)
 		case s.Starts("f") && len(all) > 0:
 			all[len(all)-1].from(where, s.Inner(300))
-		case s.Starts("v") && len(all) > 0:
-			all[len(all)-1].put(where, index, s.Inner(1000))
+		case s.Starts("v") && len(all) > 0 && left > 0:
+			value := s.Inner(1000)
+			left -= len(value)
+			all[len(all)-1].put(where, index, value)
 		}
 	})
 	return ChartTitle(title), ChartRows(all)

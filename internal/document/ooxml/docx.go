@@ -12,6 +12,8 @@ import (
 
 func encode(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
 
+const maxSpan = 100 // columns of one cell
+
 // A document is a DOCX on its way.
 type document struct {
 	zip  *draft.Zip
@@ -53,7 +55,7 @@ type block struct {
 	level int    // of a heading
 	item  string // what a list writes before it
 	text  string
-	rows  [][]string
+	rows  *draft.Grid
 	math  bool // a formula by itself
 }
 
@@ -72,12 +74,13 @@ func (d *document) write(b block) {
 }
 
 // table writes a table; one of a single cell is a frame around text.
-func (d *document) table(rows [][]string) {
-	if len(rows) == 1 && len(rows[0]) == 1 {
-		d.out.Block(rows[0][0])
+func (d *document) table(rows *draft.Grid) {
+	if text, ok := rows.Only(); ok {
+		d.out.Block(text)
+		rows.Drop()
 		return
 	}
-	d.out.Rows(rows)
+	rows.Write()
 }
 
 // blocks reads paragraphs and tables up to the end of the element that is open at
@@ -112,16 +115,15 @@ func (d *document) blocks(s *xmlscan.Scanner, depth int, emit func(block)) error
 }
 
 // rows reads a table.
-func (d *document) rows(s *xmlscan.Scanner) ([][]string, error) {
-	rows := [][]string{}
-	var row []string
+func (d *document) rows(s *xmlscan.Scanner) (*draft.Grid, error) {
+	rows := draft.NewGrid(d.out)
 	for depth := s.Depth(); s.Next(); {
 		if s.Kind == xmlscan.End {
 			if s.Depth() < depth {
 				break
 			}
-			if s.Ends("tr") && row != nil {
-				rows, row = append(rows, row), nil
+			if s.Ends("tr") {
+				rows.EndRow()
 			}
 			continue
 		}
@@ -129,49 +131,26 @@ func (d *document) rows(s *xmlscan.Scanner) ([][]string, error) {
 			continue
 		}
 		switch string(s.Name) {
-		case "tr":
-			row = []string{}
 		case "tc":
-			cells, err := d.cells(s)
-			if err != nil {
+			if err := d.cell(s, rows); err != nil {
 				return nil, err
 			}
-			row = append(row, cells...)
 		case "gridBefore":
 			if n, err := strconv.Atoi(s.Any("val")); err == nil {
-				row = append(row, make([]string, min(max(n, 0), 100))...)
+				rows.Add("", min(max(n, 0), maxSpan))
 			}
 		case "tblPr", "tblGrid", "sdtPr", "del":
 			s.Skip()
 		}
 	}
-	return slices.DeleteFunc(rows, func(r []string) bool { return len(r) == 0 }), d.out.Err()
+	return rows, d.out.Err()
 }
 
-// cells reads a cell, and the empty ones that it spans.
-func (d *document) cells(s *xmlscan.Scanner) ([]string, error) {
+// cell reads a cell, and the empty ones that it spans. One that only continues the one
+// above it is empty.
+func (d *document) cell(s *xmlscan.Scanner, to *draft.Grid) error {
 	wide, merged := 1, false
-	text, err := d.cell(s, &wide, &merged)
-	if merged {
-		text = ""
-	}
-	return append([]string{text}, make([]string, min(wide, 100)-1)...), err
-}
-
-// cell reads a cell, with how many columns it spans and whether it only continues
-// the one above it.
-func (d *document) cell(s *xmlscan.Scanner, wide *int, merged *bool) (string, error) {
-	var parts []string
-	emit := func(b block) {
-		switch {
-		case b.rows != nil:
-			for _, r := range b.rows {
-				parts = append(parts, strings.Join(r, " / "))
-			}
-		case b.text != "":
-			parts = append(parts, b.item+b.text)
-		}
-	}
+	text := draft.NewText(d.out)
 	depth := s.Depth()
 	for s.Next() {
 		if s.Kind == xmlscan.End && s.Depth() < depth {
@@ -183,23 +162,39 @@ func (d *document) cell(s *xmlscan.Scanner, wide *int, merged *bool) (string, er
 		switch string(s.Name) {
 		case "gridSpan":
 			if n, err := strconv.Atoi(s.Any("val")); err == nil {
-				*wide = max(n, 1)
+				wide = max(n, 1)
 			}
 		case "vMerge":
-			*merged = s.Any("val") != "restart"
+			merged = s.Any("val") != "restart"
 		case "p":
-			d.paragraph(s, emit)
+			d.paragraph(s, func(b block) { inCell(text, b) })
 		case "tbl":
 			rows, err := d.rows(s)
 			if err != nil {
-				return "", err
+				return err
 			}
-			emit(block{rows: rows})
+			text.Table(rows)
 		case "sdtPr", "del", "moveFrom", "Fallback":
 			s.Skip()
 		}
 	}
-	return strings.Join(parts, "\n"), d.out.Err()
+	if shown := text.Take(); merged {
+		to.Add("", 1)
+	} else {
+		to.Add(shown, 1)
+	}
+	to.Add("", min(wide, maxSpan)-1)
+	return d.out.Err()
+}
+
+// inCell puts a block into a cell.
+func inCell(text *draft.Text, b block) {
+	switch {
+	case b.rows != nil:
+		text.Table(b.rows)
+	case b.text != "":
+		text.Line(b.item + b.text)
+	}
 }
 
 // writeNotes writes the footnotes, endnotes and comments below the text.
@@ -242,21 +237,20 @@ func (d *document) readNotes(kind, element string, texts map[string]string) erro
 			continue
 		}
 		id, author := s.Any("id"), s.Any("author")
-		var parts []string
-		emit := func(b block) {
-			for _, r := range b.rows {
-				parts = append(parts, strings.Join(r, " / "))
-			}
-			parts = append(parts, b.text)
-		}
-		if err := d.blocks(s, s.Depth(), emit); err != nil {
+		parts := draft.NewText(d.out)
+		if err := d.blocks(s, s.Depth(), func(b block) {
+			b.item = ""
+			inCell(parts, b)
+		}); err != nil {
 			return err
 		}
-		text := draft.Line(strings.Join(parts, " "))
+		text := draft.Line(parts.Take())
 		if author != "" && text != "" {
 			text = "Comment of " + author + ": " + text
 		}
-		texts[element+id] = text
+		if draft.Keep(d.out, len(text)) {
+			texts[element+id] = text
+		}
 	}
 	return s.Err()
 }

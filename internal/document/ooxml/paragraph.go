@@ -68,7 +68,7 @@ func (p *paragraph) element(s *xmlscan.Scanner) {
 		if text := formulas(s); len(p.text) == 0 {
 			p.put(text)
 		} else {
-			p.after = append(p.after, block{text: text})
+			p.keep(block{text: text})
 		}
 	case "oMath":
 		if tex := formula(s); tex != "" {
@@ -265,7 +265,18 @@ func (p *paragraph) set(look string) {
 	p.put(look)
 }
 
-func (p *paragraph) put(text string) { p.text = append(p.text, text...) }
+func (p *paragraph) put(text string) {
+	if len(p.text) <= maxPart {
+		p.text = append(p.text, text...)
+	}
+}
+
+// keep takes a block that comes behind the paragraph.
+func (p *paragraph) keep(b block) {
+	if draft.Keep(p.d.out, len(b.text)) {
+		p.after = append(p.after, b)
+	}
+}
 
 func reverse(look string) string {
 	switch look {
@@ -320,10 +331,11 @@ func (p *paragraph) drawing(s *xmlscan.Scanner) {
 		case "chart":
 			if r, ok := p.d.rels[s.Prefixed("id")]; ok {
 				title, rows := Chart(p.d.zip, r.target)
-				p.after = append(p.after, block{text: title}, block{rows: rows})
+				p.keep(block{text: title})
+				p.keep(block{rows: draft.GridOf(p.d.out, rows)})
 			}
 		case "txbxContent":
-			if p.d.blocks(s, s.Depth(), func(b block) { p.after = append(p.after, b) }) != nil {
+			if p.d.blocks(s, s.Depth(), p.keep) != nil {
 				return // told by Out.Err
 			}
 		case "Fallback":
@@ -353,9 +365,10 @@ func (p *paragraph) end() {
 		p.emit(b)
 	}
 	for _, b := range p.after {
-		if b.rows != nil && len(b.rows) == 0 {
+		if b.rows != nil && b.rows.Empty() {
 			continue
 		}
+		p.d.out.Budget.Let(len(b.text))
 		p.emit(b)
 	}
 }

@@ -61,13 +61,14 @@ type deck struct {
 	shapes []shape
 	hidden bool
 	title  string
+	held   int // bytes of the shapes
 }
 
 // A shape is something on a slide.
 type shape struct {
 	x, y  int64
 	lines []string
-	rows  [][]string
+	rows  *draft.Grid
 }
 
 func (d *deck) slide(number int) error {
@@ -103,6 +104,7 @@ func (d *deck) slide(number int) error {
 	for _, sh := range d.shapes {
 		d.write(sh)
 	}
+	d.out.Budget.Let(d.held)
 	d.notes()
 	return d.out.Err()
 }
@@ -126,7 +128,7 @@ func (d *deck) guessTitle() {
 
 func (d *deck) write(sh shape) {
 	if sh.rows != nil {
-		d.out.Rows(sh.rows)
+		sh.rows.Write()
 		return
 	}
 	for _, l := range sh.lines {
@@ -190,6 +192,18 @@ func (d *deck) textShape(s *xmlscan.Scanner, x, y int64) {
 	case (kind == "title" || kind == "ctrTitle") && d.title == "":
 		d.title = strings.ReplaceAll(draft.Line(strings.Join(sh.lines, " ")), "**", "")
 	default:
+		d.keep(sh)
+	}
+}
+
+// keep takes a shape, until the slide is written.
+func (d *deck) keep(sh shape) {
+	size := 0
+	for _, l := range sh.lines {
+		size += len(l)
+	}
+	if draft.Keep(d.out, size) {
+		d.held += size
 		d.shapes = append(d.shapes, sh)
 	}
 }
@@ -283,7 +297,7 @@ func (d *deck) picture(s *xmlscan.Scanner, x, y int64) {
 		alt = strings.NewReplacer("[", "(", "]", ")").Replace(draft.Line(cmp.Or(alt, name)))
 		sh.lines = []string{"![" + alt + "](" + path.Base(target) + ")"}
 	}
-	d.shapes = append(d.shapes, sh)
+	d.keep(sh)
 }
 
 // frame reads a table, a chart or a diagram.
@@ -304,7 +318,7 @@ func (d *deck) frame(s *xmlscan.Scanner, x, y int64) {
 			extra = append(extra, shape{rows: d.table(s)})
 		case "chart":
 			title, rows := Chart(d.zip, d.rels[s.Prefixed("id")].target)
-			extra = append(extra, shape{lines: []string{title}}, shape{rows: rows})
+			extra = append(extra, shape{lines: []string{title}}, shape{rows: draft.GridOf(d.out, rows)})
 		case "relIds":
 			extra = append(extra, shape{lines: d.diagram(d.rels[s.Prefixed("dm")].target)})
 		case "Fallback":
@@ -313,29 +327,29 @@ func (d *deck) frame(s *xmlscan.Scanner, x, y int64) {
 	}
 	for _, e := range extra {
 		e.x, e.y = sh.x, sh.y
-		if len(e.lines) > 0 || len(e.rows) > 0 {
-			d.shapes = append(d.shapes, e)
+		if len(e.lines) > 0 || !e.rows.Empty() {
+			d.keep(e)
 		}
 	}
 }
 
-func (d *deck) table(s *xmlscan.Scanner) [][]string {
-	var rows [][]string
-	var cell []string
+func (d *deck) table(s *xmlscan.Scanner) *draft.Grid {
+	rows := draft.NewGrid(d.out)
+	cell := draft.NewText(d.out)
 	for depth := s.Depth(); s.Next(); {
 		switch {
 		case s.Kind == xmlscan.End && s.Depth() < depth:
 			return rows
-		case s.Starts("tr"):
-			rows = append(rows, nil)
 		case s.Starts("tc"):
-			cell = nil
+			cell.Take()
 		case s.Starts("p"):
 			if l := d.line(s, false); l != "" {
-				cell = append(cell, l)
+				cell.Line(l)
 			}
-		case s.Ends("tc") && len(rows) > 0:
-			rows[len(rows)-1] = append(rows[len(rows)-1], strings.Join(cell, "\n"))
+		case s.Ends("tc"):
+			rows.Add(cell.Take(), 1)
+		case s.Ends("tr"):
+			rows.EndRow()
 		}
 	}
 	return rows
@@ -371,6 +385,7 @@ func (d *deck) notes() {
 	if len(n.shapes) == 0 {
 		return
 	}
+	defer d.out.Budget.Let(n.held)
 	d.out.Heading(3, "Notes:")
 	for _, sh := range n.shapes {
 		for _, l := range sh.lines {

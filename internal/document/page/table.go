@@ -12,6 +12,7 @@ import (
 const (
 	maxColumns = 100
 	maxSpans   = 100_000 // cells that spans may add to one table
+	maxHere    = 8 << 20 // bytes of a table that cannot go out yet
 )
 
 // table writes a table; one that only lays out a page is written as blocks.
@@ -27,15 +28,14 @@ func (w *writer) table(n *html.Node) {
 		w.want(2)
 		return
 	}
-	g := grid{w: w, left: maxSpans}
+	g := grid{w: w, left: maxSpans, to: draft.NewGrid(w.out)}
 	for _, r := range rows {
+		if w.out.Err() != nil {
+			break
+		}
 		g.row(r)
 	}
-	columns := 0
-	for _, r := range g.rows {
-		columns = max(columns, len(r))
-	}
-	if columns == 0 {
+	if g.to.Empty() {
 		return
 	}
 	w.want(2)
@@ -44,7 +44,24 @@ func (w *writer) table(n *html.Node) {
 			w.block(2, c)
 		}
 	}
-	for i, r := range g.rows {
+	if w.prefix == "" && len(w.marks) == 0 {
+		w.flushBlock()
+		g.to.Write()
+		return
+	}
+	tableHere(w, g.to)
+}
+
+// tableHere writes a table into text that cannot go out yet: a quote, or an item of a list.
+func tableHere(w *writer, g *draft.Grid) {
+	defer g.Drop()
+	rows, columns := g.Rows()
+	begin := len(w.buf)
+	for i, r := range rows {
+		if len(w.buf)-begin > maxHere {
+			w.out.Note("of a table in a list or a quote the first %d rows are shown, and %d more left out", i, len(rows)-i)
+			break
+		}
 		w.want(1)
 		w.space()
 		w.cells(r, columns)
@@ -125,46 +142,46 @@ func blocky(cell *html.Node) bool {
 // A grid lays out cells that span rows and columns.
 type grid struct {
 	w     *writer
-	rows  [][]string
+	to    *draft.Grid
 	below []int // rows that each column is still covered from above
 	left  int
 }
 
-func (g *grid) row(tr *html.Node) {
-	var row []string
-	covered := func() {
-		for len(row) < len(g.below) && g.below[len(row)] > 0 {
-			g.below[len(row)]--
-			row = append(row, "")
-		}
+// covered puts the cells that are covered from above.
+func (g *grid) covered() {
+	for at := g.to.Wide(); at < len(g.below) && g.below[at] > 0; at++ {
+		g.below[at]--
+		g.to.Add("", 1)
 	}
+}
+
+// row lays out a row. One without any text is left out.
+func (g *grid) row(tr *html.Node) {
 	for c := tr.FirstChild; c != nil; c = c.NextSibling {
 		if c.Type != html.ElementNode || c.Data != "td" && c.Data != "th" || dropped(c) {
 			continue
 		}
-		covered()
-		if len(row) >= maxColumns {
+		g.covered()
+		if g.to.Wide() >= maxColumns {
 			break
 		}
 		text := g.w.sub(c)
 		wide, high := g.span(c, "colspan"), g.span(c, "rowspan")
-		for i := range wide {
-			if i > 0 {
-				text = ""
-			}
-			for len(g.below) <= len(row) {
+		for at := range wide {
+			at += g.to.Wide()
+			for len(g.below) <= at {
 				g.below = append(g.below, 0)
 			}
-			g.below[len(row)] = high - 1
-			row = append(row, text)
+			g.below[at] = high - 1
 		}
+		g.to.Add(text, 1)
+		g.to.Add("", wide-1)
 	}
-	covered()
-	for _, c := range row {
-		if c != "" {
-			g.rows = append(g.rows, row)
-			return
-		}
+	g.covered()
+	if len(g.to.Cells) > 0 {
+		g.to.EndRow()
+	} else {
+		g.to.Reset()
 	}
 }
 

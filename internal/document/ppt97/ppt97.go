@@ -130,9 +130,12 @@ func (s *slide) write(number int, r, notes record, out *draft.Out) {
 	out.Heading(2, head)
 	for i := range all {
 		if all[i].rows != nil {
-			out.Rows(all[i].rows)
+			writeTable(all[i].rows, out)
 		}
 		for k := range all[i].texts {
+			if out.Err() != nil {
+				return
+			}
 			if t := &all[i].texts[k]; t != title {
 				t.write(out)
 			}
@@ -163,7 +166,7 @@ func speech(notes record) string {
 		return ""
 	}
 	var said, loose []string
-	for _, s := range shapes(drawing.body, nil, 0) {
+	for _, s := range shapes(drawing.body, nil, 0) { // which has no outline to repeat
 		for _, t := range s.texts {
 			switch all, _ := t.paragraphs(); {
 			case t.kind == textNotes:

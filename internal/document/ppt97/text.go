@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/internal/document/draft"
 	"github.com/tenon-mcp/tenon/internal/document/ole"
 )
 
@@ -135,7 +136,7 @@ func levels(b []byte, body string) []level {
 // A shape is a box of text, a picture or a group, of which a table is one.
 type shape struct {
 	texts  []text
-	rows   [][]string
+	rows   []shape // the cells of a table
 	left   int64
 	top    int64
 	parted bool
@@ -197,29 +198,46 @@ func isTable(group []byte) bool {
 	return false
 }
 
-// table puts the boxes of a group into rows, by where they stand.
-func table(cells []shape) [][]string {
-	var tops, lefts []int64
+// table returns the boxes of a group that is a table, row by row, or nil.
+func table(cells []shape) []shape {
 	cells = slices.DeleteFunc(slices.Clone(cells), func(s shape) bool { return !s.parted || len(s.texts) == 0 })
+	tops, lefts := places(cells)
+	if len(cells) == 0 || len(tops)*len(lefts) > 100_000 {
+		return nil
+	}
+	slices.SortStableFunc(cells, func(a, b shape) int { return cmp.Or(cmp.Compare(a.top, b.top), cmp.Compare(a.left, b.left)) })
+	return cells
+}
+
+// places returns where the rows and the columns of a table begin.
+func places(cells []shape) (tops, lefts []int64) {
 	for _, c := range cells {
 		tops, lefts = append(tops, c.top), append(lefts, c.left)
 	}
 	slices.Sort(tops)
 	slices.Sort(lefts)
-	tops, lefts = slices.Compact(tops), slices.Compact(lefts)
-	if len(cells) == 0 || len(tops)*len(lefts) > 100_000 {
-		return nil
-	}
-	slices.SortStableFunc(cells, func(a, b shape) int { return cmp.Or(cmp.Compare(a.top, b.top), cmp.Compare(a.left, b.left)) })
-	rows := make([][]string, len(tops))
-	for i := range rows {
-		rows[i] = make([]string, len(lefts))
-	}
-	for _, c := range cells {
-		row, _ := slices.BinarySearch(tops, c.top)
+	return slices.Compact(tops), slices.Compact(lefts)
+}
+
+// writeTable puts the boxes of a table into rows, by where they stand.
+func writeTable(cells []shape, out *draft.Out) {
+	g := draft.NewGrid(out)
+	_, lefts := places(cells)
+	text := draft.NewText(out)
+	for i := range cells {
+		c := &cells[i]
+		if i > 0 && c.top != cells[i-1].top {
+			g.Add("", len(lefts)-g.Wide())
+			g.EndRow()
+		}
 		column, _ := slices.BinarySearch(lefts, c.left)
 		all, _ := c.texts[0].paragraphs()
-		rows[row][column] = strings.Join(all, "\n")
+		for _, p := range all {
+			text.Line(p)
+		}
+		g.Set(column, text.Take())
 	}
-	return rows
+	g.Add("", len(lefts)-g.Wide())
+	g.EndRow()
+	g.Write()
 }

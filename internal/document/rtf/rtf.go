@@ -17,7 +17,6 @@ import (
 const (
 	maxSize  = 256 << 20
 	maxDepth = 2000 // of groups
-	maxCells = 512  // of a row
 )
 
 // Convert converts a document.
@@ -32,6 +31,7 @@ func Convert(_ context.Context, src draft.Source, out *draft.Out) error {
 // Text converts rich text that is part of another document.
 func Text(body []byte, out *draft.Out) error {
 	p := &parser{out: out, lexer: lexer{in: body, page: windows(1252)}, levels: map[int]int{}}
+	p.rows = draft.NewGrid(out)
 	p.state.uc = 1
 	if err := p.parse(); err != nil {
 		return err
@@ -99,8 +99,7 @@ type paragraph struct {
 // A grid is the table that is open.
 type grid struct {
 	inCell bool
-	cells  []string
-	rows   [][]string
+	rows   *draft.Grid
 }
 
 func windows(number int) encoding.Encoding {

@@ -231,24 +231,14 @@ func (p *parser) endCell() {
 		text = p.bullet + text
 		p.bullet = ""
 	}
-	if len(p.cells) < maxCells {
-		p.cells = append(p.cells, text)
-	}
+	p.rows.Add(text, 1)
 }
 
 func (p *parser) endRow() {
-	if len(p.cells) > 0 {
-		p.rows = append(p.rows, p.cells)
-	}
-	p.cells = nil
-	if len(p.rows) >= 1000 { // long tables go out in pieces
+	p.rows.EndRow()
+	if p.rows.Height() >= 1000 { // long tables go out in pieces
 		p.endTable()
 	}
 }
 
-func (p *parser) endTable() {
-	if len(p.rows) > 0 {
-		p.out.Rows(p.rows)
-	}
-	p.rows = nil
-}
+func (p *parser) endTable() { p.rows.Write() }

@@ -295,7 +295,7 @@ func (p *pieces) text() string {
 
 // sheet reads the cells of a sheet.
 func (b *biff) sheet(at int) error {
-	g := &xlsRows{b: b, table: NewTable(b.out), row: -1}
+	g := &xlsRows{b: b, table: NewTable(b.out), row: -1, cells: draft.NewRow(b.out, maxColumn)}
 	charts := xlsCharts{b: b}
 	var noted comments
 	depth := 0
@@ -339,15 +339,15 @@ type xlsRows struct {
 	b     *biff
 	table *Table
 	row   int
-	cells []string
+	cells *draft.Row
 	last  int // the column of a formula whose text follows
 }
 
 func (g *xlsRows) end() {
 	if g.row >= 0 {
-		g.table.Row(g.cells)
+		g.table.Row(g.cells.Cells)
 	}
-	g.cells = g.cells[:0]
+	g.cells.Reset()
 }
 
 func (g *xlsRows) put(row, column int, text string) {
@@ -355,14 +355,7 @@ func (g *xlsRows) put(row, column int, text string) {
 		g.end()
 		g.row = row
 	}
-	if column >= maxColumn {
-		g.b.out.Note("columns beyond the %dth are left out", maxColumn)
-		return
-	}
-	for len(g.cells) <= column {
-		g.cells = append(g.cells, "")
-	}
-	g.cells[column] = text
+	g.cells.Set(column, text)
 }
 
 func (g *xlsRows) number(style int, v float64) string {

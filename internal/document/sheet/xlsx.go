@@ -217,7 +217,7 @@ func (w *workbook) strings(name string) error {
 
 // sheet writes a sheet as a table.
 func (w *workbook) sheet(sh sheet) error {
-	c := cells{w: w, table: NewTable(w.out)}
+	c := cells{w: w, table: NewTable(w.out), row: draft.NewRow(w.out, maxColumn)}
 	if !w.zip.Has(sh.part) {
 		w.out.Note("the sheet %q holds no cells", sh.name)
 		return nil
@@ -287,7 +287,7 @@ func writeChart(out *draft.Out, title string, rows [][]string) {
 type cells struct {
 	w       *workbook
 	table   *Table
-	row     []string
+	row     *draft.Row
 	column  int // of the cell that is open, from 0
 	kind    string
 	style   int
@@ -325,8 +325,8 @@ func (c *cells) next(s *xmlscan.Scanner) {
 }
 
 func (c *cells) endRow() {
-	c.table.Row(c.row)
-	c.row = c.row[:0]
+	c.table.Row(c.row.Cells)
+	c.row.Reset()
 }
 
 func (c *cells) start(s *xmlscan.Scanner) {
@@ -340,7 +340,7 @@ func (c *cells) start(s *xmlscan.Scanner) {
 		if at := column(s.Attr("r")); at >= 0 {
 			c.column = at
 		} else {
-			c.column = len(c.row)
+			c.column = c.row.Wide()
 		}
 	case "v":
 		c.in = 'v'
@@ -371,19 +371,7 @@ func column(ref string) int {
 	return n - 1
 }
 
-func (c *cells) put(text string) {
-	if text == "" {
-		return
-	}
-	if c.column >= maxColumn {
-		c.w.out.Note("columns beyond the %dth are left out", maxColumn)
-		return
-	}
-	for len(c.row) <= c.column {
-		c.row = append(c.row, "")
-	}
-	c.row[c.column] = text
-}
+func (c *cells) put(text string) { c.row.Set(c.column, text) }
 
 // text returns the cell as it is shown.
 func (c *cells) text() string {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/document/draft"
@@ -256,35 +257,70 @@ func JSONLines(_ context.Context, src draft.Source, out *draft.Out) error {
 		if err := out.Err(); err != nil {
 			return err
 		}
-		if line, err = b.ReadBytes('\n'); err != nil && len(line) == 0 {
-			break
-		}
-		if len(line) > maxIndented {
+		if line, err = readLine(b, line[:0]); errors.Is(err, errLong) {
 			return draft.TooLarge("line %d has more than %d MiB", rows+1, maxIndented>>20)
+		}
+		if err != nil && len(line) == 0 {
+			break
 		}
 	}
 	out.EndTable()
 	return out.Err()
 }
 
+var errLong = errors.New("a line is too long")
+
+// readLine reads a line into b, as much as is indented at most.
+func readLine(r *bufio.Reader, b []byte) ([]byte, error) {
+	for {
+		piece, err := r.ReadSlice('\n')
+		if b = append(b, piece...); len(b) > maxIndented {
+			return nil, errLong
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return b, err
+		}
+	}
+}
+
 // jsonRow writes an object as a row, and reports false where a line is none: then that
 // is the row.
 func jsonRow(keys []string, line []byte, out *draft.Out) bool {
-	var v map[string]json.RawMessage
-	err := json.Unmarshal(line, &v)
-	if err != nil {
-		v = map[string]json.RawMessage{keys[0]: bytes.TrimSpace(line)}
-	}
 	row := make([]string, len(keys))
-	for i, k := range keys {
-		row[i] = scalar(v[k])
-		delete(v, k)
-	}
-	if len(v) > 0 {
+	err := json.Unmarshal(line, new(notObject))
+	if err != nil {
+		row[0] = string(bytes.TrimSpace(line))
+	} else if others := fillRow(keys, row, line); others {
 		out.Note("keys that the first line does not have are left out")
 	}
 	out.Row(row)
 	return err == nil
+}
+
+// notObject takes an object, or null, without what is in it.
+type notObject struct{}
+
+// fillRow puts the values of an object into a row, one by one: it may have far more than
+// are wanted. It reports whether there are others.
+func fillRow(keys, row []string, line []byte) (others bool) {
+	d := json.NewDecoder(bytes.NewReader(line))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return false
+	}
+	for d.More() {
+		k, err := d.Token()
+		var value json.RawMessage
+		if err != nil || d.Decode(&value) != nil {
+			return others
+		}
+		at := slices.Index(keys, fmt.Sprint(k))
+		if at < 0 {
+			others = true
+			continue
+		}
+		row[at] = scalar(value)
+	}
+	return others
 }
 
 func scalar(raw json.RawMessage) string {

@@ -27,6 +27,7 @@ func CSV(_ context.Context, src draft.Source, out *draft.Out) error {
 	lines := &limitedLines{r: io.MultiReader(bytes.NewReader(head), r)}
 	c := csv.NewReader(lines)
 	c.Comma = separator(head, src)
+	lines.comma = byte(c.Comma)
 	c.LazyQuotes, c.FieldsPerRecord, c.ReuseRecord = true, -1, true
 	rows, columns := 0, 0
 	for {
@@ -50,7 +51,7 @@ func CSV(_ context.Context, src draft.Source, out *draft.Out) error {
 			out.Row(record)
 		}
 		rows++
-		lines.record = 0
+		lines.record, lines.cells = 0, 0
 		if err := out.Err(); err != nil {
 			return err
 		}
@@ -86,18 +87,26 @@ func separator(head []byte, src draft.Source) rune {
 }
 
 // limitedLines refuses a record of more than a few MiB, which an open quote makes of
-// all that follows, however many lines that are.
+// all that follows, however many lines that are, and one of very many cells.
 type limitedLines struct {
 	r      io.Reader
+	comma  byte
 	record int // bytes that were read since the last one
+	cells  int
 }
 
-const maxRecord = 4 << 20
+const (
+	maxRecord = 4 << 20
+	maxCells  = 200_000
+)
 
 func (l *limitedLines) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
 	if l.record += n; l.record > maxRecord {
 		return n, draft.TooLarge("a row of the table has more than %d MiB, perhaps for a quote that is not closed", maxRecord>>20)
+	}
+	if l.cells += bytes.Count(p[:n], []byte{l.comma}); l.cells > maxCells {
+		return n, draft.TooLarge("a row of the table has more than %d cells, perhaps for a quote that is not closed", maxCells)
 	}
 	return n, err
 }

@@ -21,7 +21,7 @@ func Convert(_ context.Context, src draft.Source, out *draft.Out) error {
 	if err != nil {
 		return err
 	}
-	w := &writer{file: f, out: out, numbers: map[[2]int]int{}}
+	w := &writer{file: f, out: out, numbers: map[[2]int]int{}, rows: draft.NewGrid(out), cell: draft.NewText(out)}
 	w.refer("", 0, fibFootRefs)
 	w.refer("e", 0, fibEndRefs)
 	w.refer("c", 30, fibNoteRefs)
@@ -67,10 +67,9 @@ type writer struct {
 	pictures int
 	kept     int // bytes of images
 	text     paragraph
-	cells    []string
-	rows     [][]string
-	cell     []string // paragraphs of the cell that is open
-	next     int      // the piece that was read last
+	rows     *draft.Grid // the table that is open
+	cell     *draft.Text // and its cell
+	next     int         // the piece that was read last
 }
 
 // refer notes where the text refers to notes.
@@ -256,16 +255,15 @@ func (w *writer) end(r rune, place int64) {
 	}
 	switch {
 	case rowEnd:
-		w.rows = append(w.rows, w.cells)
-		w.cells, w.cell = nil, nil
+		w.rows.EndRow()
+		w.cell.Take()
 		return
 	case r == 7:
-		w.cell = append(w.cell, text)
-		w.cells = append(w.cells, strings.Join(w.cell, "\n"))
-		w.cell = nil
+		w.cell.Line(text)
+		w.rows.Add(w.cell.Take(), 1)
 		return
 	case inTable:
-		w.cell = append(w.cell, text)
+		w.cell.Line(text)
 		return
 	}
 	w.endTable()
@@ -293,13 +291,7 @@ func (w *writer) item(id, level int, text string) {
 }
 
 func (w *writer) endTable() {
-	if len(w.cells) > 0 { // a row that does not end
-		w.rows = append(w.rows, w.cells)
-		w.cells = nil
-	}
-	if len(w.rows) > 0 {
-		w.out.Rows(w.rows)
-		w.rows = nil
-	}
-	w.cell = nil
+	w.rows.EndRow() // one that does not end
+	w.rows.Write()
+	w.cell.Take()
 }
