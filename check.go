@@ -86,7 +86,7 @@ func (g *Gateway) Check(ctx context.Context, connect bool) Report {
 	for _, t := range p.catalog.Snapshot().Tools() {
 		if !t.Meta.Registered {
 			r.Undeclared = append(r.Undeclared, t.ID.String())
-			r.Drafts = append(r.Drafts, draft(t))
+			r.Drafts = append(r.Drafts, p.draft(t))
 		}
 	}
 	return r

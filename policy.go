@@ -134,6 +134,8 @@ type Explanation struct {
 	// ReadOnly says whether a call with these arguments only reads.
 	ReadOnly bool      `json:"read_only"`
 	Metadata tool.Meta `json:"metadata"`
+	// Risk is the one that counts, of all that the metadata says.
+	Risk tool.RiskLevel `json:"risk"`
 	// Note says what could not be found out; empty where all is known.
 	Note string `json:"note,omitempty"`
 }
@@ -172,7 +174,7 @@ func (y Policy) Explain(ctx context.Context, c tool.Call) (*Explanation, error) 
 		Server: t.Server, Tool: t.Name, Caller: c.Caller.Name, Session: r.SessionName(),
 		Skill: profile.Skill(), Mode: profile.Mode(), Limits: profile.Limits(),
 		Decision: decision, Listed: listed,
-		ReadOnly: p.policy.ReadsOnly(t, c.Arguments), Metadata: t.Meta, Note: note,
+		ReadOnly: p.policy.ReadsOnly(t, c.Arguments), Metadata: t.Meta, Risk: t.Meta.Risk(), Note: note,
 	}, nil
 }
 

@@ -8,6 +8,7 @@
 package tool
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 )
@@ -102,6 +103,21 @@ const DefaultMaxResultChars = 16_000
 // not concurrency-safe.
 func DefaultMeta() Meta {
 	return Meta{SideEffect: EffectNone, RiskLevel: RiskLow, MaxResultChars: DefaultMaxResultChars}
+}
+
+// RiskUnknown is the risk of a tool of which nobody has said anything.
+const RiskUnknown RiskLevel = "unknown"
+
+// Risk returns the risk that counts: a tool that destroys is a high one, whatever level
+// was declared, and of one that nobody declared none is known.
+func (m *Meta) Risk() RiskLevel {
+	switch {
+	case m.Destructive || m.RiskLevel == RiskHigh:
+		return RiskHigh
+	case !m.Registered:
+		return RiskUnknown
+	}
+	return cmp.Or(m.RiskLevel, RiskLow)
 }
 
 // State is where a server is in its life.

@@ -138,3 +138,21 @@ func TestText(t *testing.T) {
 		}
 	}
 }
+
+// TestRisk: what destroys is a high risk, whatever else was said of it.
+func TestRisk(t *testing.T) {
+	for _, c := range []struct {
+		meta tool.Meta
+		want tool.RiskLevel
+	}{
+		{tool.DefaultMeta(), tool.RiskUnknown},
+		{tool.Meta{Destructive: true, RiskLevel: tool.RiskLow}, tool.RiskHigh},
+		{tool.Meta{Registered: true, Destructive: true, RiskLevel: tool.RiskLow}, tool.RiskHigh},
+		{tool.Meta{Registered: true, RiskLevel: tool.RiskMedium}, tool.RiskMedium},
+		{tool.Meta{Registered: true}, tool.RiskLow},
+	} {
+		if got := c.meta.Risk(); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.meta, got, c.want)
+		}
+	}
+}

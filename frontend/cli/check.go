@@ -172,17 +172,23 @@ func printGaps(b *strings.Builder, gaps []tenon.Gap) {
 	}
 }
 
-// pasted shows entries for tools that nobody has declared, ready to be pasted.
+// pasted shows entries for tools that nobody has declared, ready to be pasted. They are
+// comments, so that nothing changes before somebody has looked at them.
 func pasted(drafts []tenon.Draft) string {
 	var b strings.Builder
-	b.WriteString("Entries to look at, and to paste into the configuration:\n\ntools:\n")
+	b.WriteString("Entries to look at, and to paste into the configuration, where they change nothing before they are uncommented:\n\ntools:\n")
 	for _, d := range drafts {
-		why := "as its server says"
+		why := "as its server says, and by the defaults of MCP where it says nothing"
 		if d.Guessed {
 			why = "nobody says what it does: the strictest"
 		}
-		fmt.Fprintf(&b, "  %q: {read_only: %v, concurrency_safe: %v, destructive: %v, idempotent: %v, side_effect: %s, risk_level: %s} # %s\n",
-			d.Tool, d.ReadOnly, d.ConcurrencySafe, d.Destructive, d.Idempotent, d.SideEffect, d.RiskLevel, why)
+		effect := ""
+		if d.SideEffect != "" {
+			effect = ", side_effect: " + string(d.SideEffect)
+		}
+		fmt.Fprintf(&b, "  # %s. As written below, uncommented, %s.\n", why, d.Effect)
+		fmt.Fprintf(&b, "  # %q: {read_only: %v, concurrency_safe: %v, destructive: %v, idempotent: %v%s, risk_level: %s}\n",
+			d.Tool, d.ReadOnly, d.ConcurrencySafe, d.Destructive, d.Idempotent, effect, d.RiskLevel)
 	}
 	return b.String()
 }

@@ -98,8 +98,8 @@ func printExplanation(a *app, e *tenon.Explanation) {
 	}
 	fmt.Fprintf(&b, "listed: %s\n", listed)
 	m := e.Metadata
-	fmt.Fprintf(&b, "metadata: registered %v, read_only %v, destructive %v, risk_level %s, is_notification %v\n",
-		m.Registered, m.ReadOnly, m.Destructive, m.RiskLevel, m.Notification)
+	fmt.Fprintf(&b, "metadata: registered %v, read_only %v, destructive %v, risk %s, is_notification %v\n",
+		m.Registered, m.ReadOnly, m.Destructive, m.Risk(), m.Notification)
 	if len(d.Suggestions) > 0 {
 		fmt.Fprintf(&b, "suggestions: %s\n", strings.Join(d.Suggestions, "; "))
 	}

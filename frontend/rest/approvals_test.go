@@ -111,7 +111,7 @@ func TestApprovals(t *testing.T) {
 		{"list the last", approverToken, "GET", "/approvals?status=recent", "", 200, `"status":"pending"`},
 		{"list what is not known", approverToken, "GET", "/approvals?status=old", "", 400, "pending or recent"},
 		{"list too many", approverToken, "GET", "/approvals?limit=201", "", 400, ""},
-		{"one", approverToken, "GET", path, "", 200, `"impact":"risk low · irreversible · arguments path"`},
+		{"one", approverToken, "GET", path, "", 200, `"impact":"risk high · irreversible · arguments path"`},
 		{"one that is not there", approverToken, "GET", "/approvals/apv_none", "", 404, "no approval apv_none"},
 		{"decide one that is not there", approverToken, "POST", "/approvals/apv_none/decide", `{"decision":"denied"}`, 404, ""},
 		{"decide nothing", approverToken, "POST", path + "/decide", `{}`, 400, "/decision"},

@@ -2,7 +2,6 @@ package approval
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -131,10 +130,7 @@ const maxNames = 8
 
 // impact says in a line what a call can do.
 func impact(m *tool.Meta, args []byte) string {
-	parts := []string{"risk " + string(cmp.Or(m.RiskLevel, tool.RiskLow))}
-	if !m.Registered {
-		parts[0] = "risk unknown"
-	}
+	parts := []string{"risk " + string(m.Risk())}
 	if m.SideEffect != "" && m.SideEffect != tool.EffectNone {
 		parts = append(parts, "acts on "+string(m.SideEffect))
 	}
