@@ -77,6 +77,9 @@ type Options struct {
 	// Start starts all servers side by side at once and keeps trying those that
 	// fail, as a gateway does. Without it a server starts on its first use.
 	Start bool
+	// BeforeStart is called with the gateway before the first server is started, and what it
+	// returns fails Open: what may go wrong without them goes wrong first. Nil does nothing.
+	BeforeStart func(*Gateway) error
 	// Unattended says that nobody can decide approvals here, because the program is no
 	// gateway, or listens to nobody: calls that need one are denied at once, unless they
 	// bring a person.
@@ -215,6 +218,11 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	g.approvals.configure(nil, cfg)
 	if !o.Start {
 		return g, nil
+	}
+	if o.BeforeStart != nil {
+		if err := o.BeforeStart(g); err != nil {
+			return nil, errors.Join(err, g.Close())
+		}
 	}
 	p.start(g)
 	events := g.Watch(g.leaving)

@@ -74,46 +74,64 @@ func runServe(ctx context.Context, a *app, listen string, stdio, listening bool)
 	log := a.logger(level)
 	o := a.options(log)
 	o.Start, o.Unattended = true, !listening
+	s := &serving{app: a, stdio: stdio, log: log}
+	defer s.close()
+	o.BeforeStart = func(gw *tenon.Gateway) error { return s.bind(ctx, gw, listen, listening) }
 	gw, err := a.openWith(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer gw.Close()
-	settings := gw.Settings()
-	tuneRuntime(settings)
-	front := mcp.New(gw, mcp.Options{Version: thisBuild().Version, Logger: log, MaxBody: settings.MaxBodyBytes})
-	defer front.Close()
-	s := serving{app: a, gw: gw, front: front, stdio: stdio, log: log}
-	if listening {
-		api := rest.New(gw, rest.Options{Version: thisBuild().Version, Logger: log})
-		fronts := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			switch {
-			case r.URL.Path == "/mcp", strings.HasPrefix(r.URL.Path, mcp.ServerPath), strings.HasPrefix(r.URL.Path, mcp.SkillPath):
-				front.ServeHTTP(w, r)
-			case strings.HasPrefix(r.URL.Path, mcp.MetadataPath):
-				front.ServeMetadata(w, r)
-			default:
-				api.ServeHTTP(w, r)
-			}
-		})
-		s.listen, err = listenFor(ctx, gw.Access(), web.Options{
-			Addr: cmp.Or(listen, settings.Listen), Handler: fronts, AllowedHosts: settings.AllowedHosts,
-			Cert: settings.Cert, Key: settings.Key, MaxBodyBytes: settings.MaxBodyBytes, Logger: log,
-			MaxConnections: settings.MaxConnections, MaxPerAddress: settings.MaxPerAddress,
-			Grace: a.Grace, Cut: tenon.ErrEnding,
-			Unready: func() string {
-				if gw.Record().Refuses() {
-					return "calls are refused, for the record cannot be written"
-				}
-				return ""
-			},
-		})
-		if err != nil {
-			return err
-		}
+	defer s.close() // before the pool
+	if s.listen != nil {
 		s.announce(s.listen.URL())
 	}
 	return s.run(ctx)
+}
+
+// bind makes the front ends of a gateway and takes their address.
+func (s *serving) bind(ctx context.Context, gw *tenon.Gateway, listen string, listening bool) (err error) {
+	settings := gw.Settings()
+	tuneRuntime(settings)
+	front := mcp.New(gw, mcp.Options{Version: thisBuild().Version, Logger: s.log, MaxBody: settings.MaxBodyBytes})
+	s.gw, s.front = gw, front
+	if !listening {
+		return nil
+	}
+	api := rest.New(gw, rest.Options{Version: thisBuild().Version, Logger: s.log})
+	fronts := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/mcp", strings.HasPrefix(r.URL.Path, mcp.ServerPath), strings.HasPrefix(r.URL.Path, mcp.SkillPath):
+			front.ServeHTTP(w, r)
+		case strings.HasPrefix(r.URL.Path, mcp.MetadataPath):
+			front.ServeMetadata(w, r)
+		default:
+			api.ServeHTTP(w, r)
+		}
+	})
+	s.listen, err = listenFor(ctx, gw.Access(), web.Options{
+		Addr: cmp.Or(listen, settings.Listen), Handler: fronts, AllowedHosts: settings.AllowedHosts,
+		Cert: settings.Cert, Key: settings.Key, MaxBodyBytes: settings.MaxBodyBytes, Logger: s.log,
+		MaxConnections: settings.MaxConnections, MaxPerAddress: settings.MaxPerAddress,
+		Grace: s.Grace, Cut: tenon.ErrEnding,
+		Unready: func() string {
+			if gw.Record().Refuses() {
+				return "calls are refused, for the record cannot be written"
+			}
+			return ""
+		},
+	})
+	return err
+}
+
+// close ends what was bound, however far the gateway came. It may be called again.
+func (s *serving) close() {
+	if s.listen != nil {
+		_ = s.listen.Close() // closed already where it ran
+	}
+	if s.front != nil {
+		_ = s.front.Close()
+	}
 }
 
 // listenFor listens where o says. Beyond this machine it does so only where who has
@@ -150,7 +168,7 @@ func tuneRuntime(s tenon.Settings) {
 }
 
 // run runs the listener and stdio, as wanted, until ctx ends or one of them does.
-func (s serving) run(ctx context.Context) error {
+func (s *serving) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, s.gw.Approvals().Leave)()
@@ -181,7 +199,7 @@ func (s serving) run(ctx context.Context) error {
 }
 
 // announce tells how the gateway is reached.
-func (s serving) announce(url string) {
+func (s *serving) announce(url string) {
 	if s.json() && !s.stdio {
 		s.printJSON(map[string]string{"mcp": url + "/mcp", "rest": url + rest.Prefix})
 		return
@@ -205,7 +223,7 @@ func (s serving) announce(url string) {
 }
 
 // watchPool tells what becomes of the servers, a line for each change.
-func (s serving) watchPool(ctx context.Context) {
+func (s *serving) watchPool(ctx context.Context) {
 	shown := map[string]string{}
 	show := func() {
 		for _, st := range s.gw.Status() {
@@ -242,7 +260,7 @@ func stateLine(s tool.ServerStatus) (string, bool) {
 
 // stdioArgs are the arguments with which a client that starts its servers starts
 // this gateway.
-func (s serving) stdioArgs() []string {
+func (s *serving) stdioArgs() []string {
 	args := []string{"serve", "--stdio"}
 	if path := s.configPath(); path != "" {
 		if whole, err := filepath.Abs(path); err == nil {

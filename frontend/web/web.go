@@ -95,7 +95,7 @@ type Server struct {
 
 // Listen binds the address of o. It refuses one that others can reach with
 // ErrNotLoopback unless they must bring a credential, and one that is taken with
-// ErrBusy. The caller must call Run.
+// ErrBusy. The caller must call Run, or Close.
 func Listen(ctx context.Context, o Options) (*Server, error) {
 	if o.Handler == nil {
 		return nil, errors.New("web: no handler")
@@ -120,6 +120,9 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	}
 	return &Server{o: o, log: log, ln: ln, tls: secure}, nil
 }
+
+// Close lets go of the address of a server that does not Run.
+func (s *Server) Close() error { return s.ln.Close() }
 
 // Addr returns the address that is bound, as host:port.
 func (s *Server) Addr() string { return s.ln.Addr().String() }

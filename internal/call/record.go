@@ -40,8 +40,11 @@ func keep(o *Options, r *Request, res *tool.Result) *tool.Result {
 	res.Elapsed = time.Since(r.Started)
 	res.Notes = r.Notes
 	if res.Kind != "" {
-		o.Logger.Info("call failed", "id", res.ID, "server", res.Server, "tool", res.Tool,
-			"kind", string(res.Kind), "elapsed", res.Elapsed, "error", res.Err)
+		about := []any{"id", res.ID, "server", res.Server, "tool", res.Tool, "kind", string(res.Kind), "elapsed", res.Elapsed, "text", brief(res.Text())}
+		if res.Err != nil {
+			about = append(about, "error", res.Err)
+		}
+		o.Logger.Info("call failed", about...)
 	}
 	o.Record(r, res)
 	return res
