@@ -73,7 +73,7 @@ func (s *scoped) withheld(tools []tool.Tool) []tool.Withheld {
 	var out []tool.Withheld
 	for i := range tools {
 		if d := s.seen(&tools[i]); d.Behavior == tool.Deny {
-			out = append(out, tool.Withheld{Name: tools[i].Name, Reason: d.Reason})
+			out = append(out, tool.Withheld{Name: tools[i].Name, Reason: d.Reason, Rule: d.ReasonType, Opens: opens(d, &tools[i])})
 		}
 	}
 	return out

@@ -136,6 +136,9 @@ type Explanation struct {
 	Metadata tool.Meta `json:"metadata"`
 	// Risk is the one that counts, of all that the metadata says.
 	Risk tool.RiskLevel `json:"risk"`
+	// Opens says what an operator can write so that the call is not refused; empty where
+	// it is not, or nothing does.
+	Opens string `json:"opens,omitempty"`
 	// Note says what could not be found out; empty where all is known.
 	Note string `json:"note,omitempty"`
 }
@@ -174,7 +177,7 @@ func (y Policy) Explain(ctx context.Context, c tool.Call) (*Explanation, error) 
 		Server: t.Server, Tool: t.Name, Caller: c.Caller.Name, Session: r.SessionName(),
 		Skill: profile.Skill(), Mode: profile.Mode(), Limits: profile.Limits(),
 		Decision: decision, Listed: listed,
-		ReadOnly: p.policy.ReadsOnly(t, c.Arguments), Metadata: t.Meta, Risk: t.Meta.Risk(), Note: note,
+		ReadOnly: p.policy.ReadsOnly(t, c.Arguments), Metadata: t.Meta, Risk: t.Meta.Risk(), Opens: opens(decision, t), Note: note,
 	}, nil
 }
 

@@ -120,6 +120,15 @@ func (m *Meta) Risk() RiskLevel {
 	return cmp.Or(m.RiskLevel, RiskLow)
 }
 
+// SaysItReads reports whether the server says of its tool that it only reads. Whether it
+// is believed is in Meta.
+func (t *Tool) SaysItReads() bool {
+	var says struct {
+		ReadOnly any `json:"readOnlyHint"`
+	}
+	return json.Unmarshal(t.Annotations, &says) == nil && says.ReadOnly == true
+}
+
 // State is where a server is in its life.
 type State string
 
@@ -179,6 +188,10 @@ type ServerTools struct {
 type Withheld struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
+	// Rule is the one that decided.
+	Rule string `json:"reason_type"`
+	// Opens says what an operator can write so that it is not; empty where nothing does.
+	Opens string `json:"opens,omitempty"`
 }
 
 // MarshalJSON prints the tool as the listing shows it; schemas as they came.

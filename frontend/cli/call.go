@@ -75,11 +75,26 @@ func runCall(a *app, cmd *cobra.Command, c tool.Call, whole string, single []str
 	} else {
 		a.printResult(res)
 		a.noteHandle(res)
+		a.noteOpens(ctx, p, c, res)
 	}
 	if code := exitCode[res.Kind]; code != 0 {
 		return &told{code}
 	}
 	return nil
+}
+
+// noteOpens says what opens a tool that the policy refused. Only who may read the
+// configuration can tell: a gateway tells its callers no more than that it was refused.
+func (a *app) noteOpens(ctx context.Context, p pool, c tool.Call, res *tool.Result) {
+	here, ok := p.(inPlace)
+	if !ok || res.Kind != tool.Denied {
+		return
+	}
+	c.Server, c.Tool = res.Server, res.Tool // as they were corrected
+	e, err := here.Policy().Explain(ctx, a.complete(c))
+	if err == nil && e.Opens != "" {
+		a.note("hint: %s", e.Opens)
+	}
 }
 
 // carryOut adds the single arguments, typed by the tool's schema, and makes the

@@ -99,11 +99,7 @@ func runTools(ctx context.Context, a *app, p pool, o tenon.ListOptions, f rest.F
 		return nil
 	case f == "" || f == rest.Table:
 		_, _ = a.Stdout.Write(rest.TableOf(listing, a.width))
-		for _, s := range listing.Servers {
-			for _, w := range s.Withheld {
-				a.note("withheld: %s/%s: %s", s.Name, w.Name, w.Reason)
-			}
-		}
+		a.noteWithheld(&listing)
 		return nil
 	}
 	body, err := p.Rendered(ctx, o, f)
@@ -119,6 +115,25 @@ func runTools(ctx context.Context, a *app, p pool, o tenon.ListOptions, f rest.F
 	}
 	_, _ = a.Stdout.Write(append(body, '\n'))
 	return nil
+}
+
+// noteWithheld names what the policy withholds, and what opens the first tool of each
+// rule.
+func (a *app) noteWithheld(l *tool.Listing) {
+	told := map[string]bool{}
+	var hints []string
+	for _, s := range l.Servers {
+		for _, w := range s.Withheld {
+			a.note("withheld: %s/%s: %s", s.Name, w.Name, w.Reason)
+			if w.Opens != "" && !told[w.Rule] {
+				told[w.Rule] = true
+				hints = append(hints, s.Name+"/"+w.Name+": "+w.Opens)
+			}
+		}
+	}
+	for _, h := range hints {
+		a.note("hint: %s", h)
+	}
 }
 
 // serversCommand shows the state of each server.

@@ -103,6 +103,9 @@ func printExplanation(a *app, e *tenon.Explanation) {
 	if len(d.Suggestions) > 0 {
 		fmt.Fprintf(&b, "suggestions: %s\n", strings.Join(d.Suggestions, "; "))
 	}
+	if e.Opens != "" {
+		fmt.Fprintf(&b, "to open it: %s\n", e.Opens)
+	}
 	if e.Note != "" {
 		fmt.Fprintf(&b, "note: %s\n", e.Note)
 	}

@@ -375,6 +375,8 @@ func readOnly(q question) answer {
 	switch {
 	case q.k.reads != nil:
 		return deny(text+" with these arguments. Call it with arguments with which it only reads.", otherArgs, onlyRead, askHelp)
+	case !q.t.Meta.Registered && q.t.SaysItReads():
+		return deny(text+": its server says that it only reads, which is not believed here. Use another tool that only reads.", onlyRead, askHelp)
 	case !q.t.Meta.Registered:
 		return deny(text+": nobody has declared what it does. Use a tool that only reads.", onlyRead, askHelp)
 	}
