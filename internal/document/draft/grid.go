@@ -14,8 +14,10 @@ const (
 	maxRow  = 8 << 20
 	// maxBlank is how many rows without text are kept one behind the other.
 	maxBlank = 16
-	cellSize = 16
-	rowSize  = 48
+	// maxCharted is how many cells all charts may have, for one may be shown many times.
+	maxCharted = 1_000_000
+	cellSize  = 16
+	rowSize   = 48
 )
 
 // Keep counts text that is kept for later, as that of notes and slides is. It reports
@@ -31,6 +33,18 @@ func Keep(o *Out, size int) bool {
 
 // Let takes back what Keep has counted.
 func (b *Budget) Let(size int) { b.held.Add(-int64(size)) }
+
+// Charts reports whether one more chart is read, and Charted counts its cells.
+func Charts(o *Out) bool {
+	if o.Budget.charts.Load() < maxCharted {
+		return true
+	}
+	o.Note("data of charts is left out: those before it have more than %d cells", maxCharted)
+	return false
+}
+
+// Charted counts the cells of a chart that was read.
+func Charted(o *Out, cells int) { o.Budget.charts.Add(int64(cells)) }
 
 // A Row takes the cells of a row in bounds. Cells has none behind the last one with
 // text.

@@ -387,11 +387,15 @@ func Cell(s string) string {
 	}
 	s = strings.TrimSpace(s)
 	if strings.ContainsAny(s, "\n\r") {
-		lines := strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' })
-		for i := range lines {
-			lines[i] = strings.TrimSpace(lines[i])
+		var b strings.Builder
+		b.Grow(len(s) + 64)
+		for line := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == '\n' || r == '\r' }) {
+			if b.Len() > 0 {
+				b.WriteString("<br>")
+			}
+			b.WriteString(strings.TrimSpace(line))
 		}
-		s = strings.Join(lines, "<br>")
+		s = b.String()
 	}
 	if strings.IndexByte(s, '|') >= 0 {
 		s = strings.ReplaceAll(s, "|", `\|`)

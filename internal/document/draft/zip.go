@@ -20,7 +20,7 @@ const (
 )
 
 // A Budget bounds what is unpacked of a document, and what it holds before it is written.
-type Budget struct{ bytes, entries, held atomic.Int64 }
+type Budget struct{ bytes, entries, held, charts atomic.Int64 }
 
 // NewBudget returns a budget of which nothing is spent.
 func NewBudget() *Budget { return &Budget{} }

@@ -222,7 +222,7 @@ func picture(d *document, href, alt string) string {
 // chart writes the table that an embedded chart has its data in.
 func chart(d *document, href string, emit func(block)) {
 	name := path.Clean(href) + "/content.xml"
-	if href == "" || !d.zip.Has(name) {
+	if href == "" || !d.zip.Has(name) || !draft.Charts(d.out) {
 		return
 	}
 	r, err := d.zip.Open(name)
@@ -242,6 +242,8 @@ func chart(d *document, href string, emit func(block)) {
 			}
 		case s.Starts("table"):
 			rows, err := d.rows(s)
+			all, columns := rows.Rows()
+			draft.Charted(d.out, 1000+len(all)*columns)
 			if err != nil || rows.Height() < 2 {
 				rows.Drop()
 				continue

@@ -22,7 +22,10 @@ type Series struct {
 }
 
 // Chart returns the title and the data of a chart.
-func Chart(z *draft.Zip, name string) (string, [][]string) {
+func Chart(out *draft.Out, z *draft.Zip, name string) (string, [][]string) {
+	if !draft.Charts(out) {
+		return ChartTitle(""), nil
+	}
 	var all []Series
 	title := ""
 	inTitle := false
@@ -54,7 +57,9 @@ func Chart(z *draft.Zip, name string) (string, [][]string) {
 			all[len(all)-1].put(where, index, value)
 		}
 	})
-	return ChartTitle(title), ChartRows(all)
+	rows := ChartRows(all)
+	draft.Charted(out, 1000+len(rows)*(len(all)+1))
+	return ChartTitle(title), rows
 }
 
 // ChartTitle returns the line above the data of a chart.
@@ -94,8 +99,8 @@ func (s *Series) put(where, index, value string) {
 	default:
 		return
 	}
-	for len(*to) <= i {
-		*to = append(*to, "")
+	if n := i + 1 - len(*to); n > 0 {
+		*to = append(*to, make([]string, n)...)
 	}
 	(*to)[i] = value
 }
@@ -121,7 +126,7 @@ func ChartRows(all []Series) [][]string {
 	}
 	rows := [][]string{head}
 	for i := range height {
-		row := []string{strconv.Itoa(i + 1)}
+		row := append(make([]string, 0, len(all)+1), strconv.Itoa(i+1))
 		if i < len(categories) {
 			row[0] = categories[i]
 		}

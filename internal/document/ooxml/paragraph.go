@@ -330,7 +330,7 @@ func (p *paragraph) drawing(s *xmlscan.Scanner) {
 			}
 		case "chart":
 			if r, ok := p.d.rels[s.Prefixed("id")]; ok {
-				title, rows := Chart(p.d.zip, r.target)
+				title, rows := Chart(p.d.out, p.d.zip, r.target)
 				p.keep(block{text: title})
 				p.keep(block{rows: draft.GridOf(p.d.out, rows)})
 			}

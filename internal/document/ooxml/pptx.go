@@ -317,7 +317,7 @@ func (d *deck) frame(s *xmlscan.Scanner, x, y int64) {
 		case "tbl":
 			extra = append(extra, shape{rows: d.table(s)})
 		case "chart":
-			title, rows := Chart(d.zip, d.rels[s.Prefixed("id")].target)
+			title, rows := Chart(d.out, d.zip, d.rels[s.Prefixed("id")].target)
 			extra = append(extra, shape{lines: []string{title}}, shape{rows: draft.GridOf(d.out, rows)})
 		case "relIds":
 			extra = append(extra, shape{lines: d.diagram(d.rels[s.Prefixed("dm")].target)})

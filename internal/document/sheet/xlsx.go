@@ -270,7 +270,7 @@ func (w *workbook) charts(part string) (some bool, err error) {
 		return false, err
 	}
 	for _, name := range names {
-		title, rows := ooxml.Chart(w.zip, name)
+		title, rows := ooxml.Chart(w.out, w.zip, name)
 		writeChart(w.out, title, rows)
 	}
 	return len(names) > 0, w.out.Err()
