@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -40,20 +41,22 @@ func connectCommand(a *app) *cobra.Command {
 		Example:   "  tenon connect cursor\n  tenon connect claude-desktop --replace\n  tenon connect vscode --project --stdio\n  tenon connect cursor --undo",
 		Args:      exactly("CLIENT"),
 		ValidArgs: clients.IDs(),
-		RunE:      func(_ *cobra.Command, args []string) error { return settingsProblem(runConnect(a, args[0], in)) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return settingsProblem(runConnect(cmd.Context(), a, args[0], in))
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&in.url, "url", "", "URL of the gateway (default "+defaultURL+")")
 	f.BoolVar(&in.stdio, "stdio", false, "let the client start Tenon itself")
 	f.BoolVar(&in.project, "project", false, "the client's settings of this folder instead of those for everything")
 	f.BoolVar(&in.undo, "undo", false, "take back what connect wrote")
-	f.BoolVar(&in.replace, "replace", false, "remove the servers that tenon.yaml has as well")
+	f.BoolVar(&in.replace, "replace", false, "remove the servers that tenon.yaml has as well and can start")
 	f.BoolVar(&in.yes, "yes", false, "write without asking")
 	f.BoolVar(&in.dry, "dry-run", false, "show what would be written, and write nothing")
 	return cmd
 }
 
-func runConnect(a *app, name string, in connectFlags) error {
+func runConnect(ctx context.Context, a *app, name string, in connectFlags) error {
 	client, err := clientNamed(name)
 	if err != nil {
 		return err
@@ -91,7 +94,7 @@ func runConnect(a *app, name string, in connectFlags) error {
 	if in.undo {
 		return c.undo()
 	}
-	return c.connect()
+	return c.connect(ctx)
 }
 
 // A connecting is one run of tenon connect.
@@ -113,7 +116,14 @@ type connectOutput struct {
 	Backup  string       `json:"backup,omitempty"`
 	Entry   *connectedTo `json:"entry,omitempty"`
 	Removed []string     `json:"removed"`
+	Kept    []keptServer `json:"kept,omitempty"`
 	Diff    string       `json:"diff"`
+}
+
+// A keptServer is one that --replace leaves where it is: Tenon has it, and cannot start it.
+type keptServer struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
 }
 
 type connectedTo struct {
@@ -158,25 +168,52 @@ func (a *app) lastingProgram() (string, error) {
 	return program, err
 }
 
-func (c *connecting) connect() error {
+// replaced finds out which servers go: those that tenon.yaml has as well, but for those
+// that cannot work there, which would be gone for the client.
+func (c *connecting) replaced(ctx context.Context) error {
+	path := c.configPath()
+	if path == "" {
+		return &problem{kind: tool.Invalid, text: "--replace wants a tenon.yaml", hint: "tenon import makes one"}
+	}
+	servers, err := c.settings.Own()
+	if err != nil {
+		return err
+	}
+	had, err := clients.Imported(path, servers)
+	if err != nil || len(had) == 0 {
+		return err
+	}
+	gw, err := c.openGateway(ctx, c.logger(quiet))
+	if err != nil {
+		return err
+	}
+	defer gw.Close()
+	failed := map[string]string{}
+	for _, s := range gw.Status() {
+		if s.State == tool.StateFailed {
+			failed[s.Name] = s.Reason
+		}
+	}
+	for _, h := range had {
+		if why, ok := failed[h.Entry]; ok {
+			c.out.Kept = append(c.out.Kept, keptServer{h.Name, why})
+		} else {
+			c.out.Removed = append(c.out.Removed, h.Name)
+		}
+	}
+	return nil
+}
+
+func (c *connecting) connect(ctx context.Context) error {
 	e, err := c.entry()
 	if err != nil {
 		return err
 	}
 	c.out.Entry = &connectedTo{URL: e.URL, Command: e.Command, Args: e.Args}
 	if c.in.replace {
-		path := c.configPath()
-		if path == "" {
-			return &problem{kind: tool.Invalid, text: "--replace wants a tenon.yaml", hint: "tenon import makes one"}
-		}
-		servers, err := c.settings.Own()
-		if err != nil {
+		if err := c.replaced(ctx); err != nil {
 			return err
 		}
-		if c.out.Removed, err = clients.Imported(path, servers); err != nil {
-			return err
-		}
-		c.out.Removed = append([]string{}, c.out.Removed...)
 	}
 	change, err := c.settings.Connect(e, c.out.Removed)
 	if err != nil {
@@ -220,6 +257,7 @@ func (c *connecting) do(change clients.Change, question string, write func() err
 	}
 	c.out.Diff = change.Diff(hide)
 	if change.Same() {
+		c.noteKept()
 		c.out.State = "unchanged"
 		c.answer()
 		return nil
@@ -227,6 +265,7 @@ func (c *connecting) do(change clients.Change, question string, write func() err
 	if !c.json() {
 		c.printText(c.out.Diff)
 	}
+	c.noteKept()
 	if !c.in.dry {
 		if err := agreed(c.app, c.in.writeFlags, question); err != nil {
 			return err
@@ -238,6 +277,16 @@ func (c *connecting) do(change clients.Change, question string, write func() err
 	}
 	c.answer()
 	return nil
+}
+
+// noteKept says which servers stay, and why.
+func (c *connecting) noteKept() {
+	if c.json() {
+		return
+	}
+	for _, k := range c.out.Kept {
+		c.note("kept %s, which Tenon has but cannot start: %s", k.Name, k.Reason)
+	}
 }
 
 // answer ends the run.

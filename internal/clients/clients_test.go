@@ -272,9 +272,13 @@ func TestReplace(t *testing.T) {
 			if err := plan.Change.Write(); err != nil {
 				t.Fatal(err)
 			}
-			names, err := clients.Imported(path, servers)
+			had, err := clients.Imported(path, servers)
 			if err != nil {
 				t.Fatal(err)
+			}
+			var names []string
+			for _, h := range had {
+				names = append(names, h.Name)
 			}
 			change, err := s.Connect(entryFor(c), names)
 			if err != nil {

@@ -91,16 +91,23 @@ func Import(path string, servers []Server, o Options) (Plan, error) {
 	return p.plan, nil
 }
 
-// Imported returns the names of the servers that a tenon.yaml has as well.
-func Imported(path string, servers []Server) ([]string, error) {
+// A Had is a server of a client that a tenon.yaml has as well.
+type Had struct {
+	Name  string // in the client
+	Entry string // in the tenon.yaml
+}
+
+// Imported returns those of the servers that the tenon.yaml has as well, but for Tenon.
+func Imported(path string, servers []Server) ([]Had, error) {
 	y, err := readYAML(path)
 	if err != nil {
 		return nil, err
 	}
-	var out []string
+	var out []Had
 	for _, s := range servers {
-		if _, ok := y.has(s); ok && !s.IsTenon() && !slices.Contains(out, s.Name) {
-			out = append(out, s.Name)
+		entry, ok := y.has(s)
+		if ok && !s.IsTenon() && !slices.ContainsFunc(out, func(h Had) bool { return h.Name == s.Name }) {
+			out = append(out, Had{s.Name, entry})
 		}
 	}
 	return out, nil
