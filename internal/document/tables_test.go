@@ -2,13 +2,19 @@ package document_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
+	"os/exec"
+	"runtime"
 	"runtime/metrics"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tenon-mcp/tenon/internal/document"
+	"github.com/tenon-mcp/tenon/internal/proc"
+	"github.com/tenon-mcp/tenon/internal/testenv"
 )
 
 // allocated returns how many bytes f takes from the heap, with those that it gives back:
@@ -57,10 +63,6 @@ func TestHostileTables(t *testing.T) {
 	for c := range 1024 {
 		cells += binRecord(7, u32(uint32(c))+"\x00\x00\x00\x00"+u32(0))
 	}
-	var keys strings.Builder
-	for i := range 400_000 {
-		fmt.Fprintf(&keys, `"%x":0,`, i)
-	}
 	for _, c := range []struct {
 		name string
 		src  document.Source
@@ -75,7 +77,6 @@ func TestHostileTables(t *testing.T) {
 		{"item.html", source("item.html", []byte("<html><ul><li><table><tr><td>a<td colspan=100>b</tr>"+again(30_000, "<tr><td>x</tr>")+"</table></ul>")), "in a list or a quote"},
 		{"shared.xlsb", source("shared.xlsb", binaryWorkbook(t, cells+binRecord(146, ""), binRecord(19, "\x00"+wide(again(60_000, "|\n"))), "")), ""},
 		{"cells.csv", source("cells.csv", []byte("a,b\n"+again(3<<20, ","))), "more than 200000 cells"},
-		{"keys.jsonl", source("keys.jsonl", []byte("{\"a\":1}\n{"+keys.String()+`"a":2}`)), "keys that the first line does not have"},
 		{"long.jsonl", document.Source{Name: "long.jsonl", Data: oneLine{"{\"a\":1}\n{\"a\":\""}, Size: 200 << 20}, "more than 8 MiB"},
 		{"rows.rtf", source("rows.rtf", []byte(`{\rtf1 `+again(3000, again(500, `\cell`), `\row`)+"}")), "without any text"},
 	} {
@@ -101,5 +102,33 @@ func TestHostileTables(t *testing.T) {
 	doc, err := converter(t).Write(t.Context(), &b, source("nested.fodt", flat(nested)), document.Request{MaxChars: -1})
 	if err != nil || strings.Count(b.String(), "aaaa") != 100 || len(doc.Notes) > 0 {
 		t.Errorf("repeats of tables in each other: %d times, notes %q, %v", strings.Count(b.String(), "aaaa"), doc.Notes, err)
+	}
+}
+
+// TestPDFTime gives the pages of a PDF that there was time for, and says with which one to
+// go on.
+func TestPDFTime(t *testing.T) {
+	file := book(3)
+	program, compiled := testenv.PDF(t)
+	head, err := json.Marshal(map[string]any{"size": len(file), "cache": compiled, "time": 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), program)
+	c.Stdin = io.MultiReader(bytes.NewReader(append(head, '\n')), bytes.NewReader(file))
+	said, err := c.Output()
+	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
+	if err != nil || len(lines) != 4 || !strings.Contains(lines[1], "Chapter 1") || lines[2] != `{"next":2}` || lines[3] != "{}" {
+		t.Errorf("a child without time for more than a page, %v: %.300q", err, lines)
+	}
+	if runtime.GOOS == "windows" {
+		return
+	}
+	spawner := proc.New(proc.Options{})
+	defer spawner.Close()
+	script := fmt.Sprintf("cat >/dev/null; printf '%%s\\n' '%s'", strings.Join([]string{`{"info":{"pages":3}}`, `{"page":{"number":1,"blocks":[{"text":"the first"}]}}`, `{"next":2}`, `{}`}, "' '"))
+	doc, err := document.New(document.Options{Spawner: spawner, Command: []string{"/bin/sh", "-c", script}}).Convert(t.Context(), source("a.pdf", file), document.Request{})
+	if err != nil || !strings.Contains(doc.Markdown, "the first") || !slices.ContainsFunc(doc.Notes, func(n string) bool { return strings.Contains(n, "as 2-") }) {
+		t.Errorf("%q, notes %q, %v", doc.Markdown, doc.Notes, err)
 	}
 }

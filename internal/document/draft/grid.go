@@ -16,8 +16,8 @@ const (
 	maxBlank = 16
 	// maxCharted is how many cells all charts may have, for one may be shown many times.
 	maxCharted = 1_000_000
-	cellSize  = 16
-	rowSize   = 48
+	cellSize   = 16
+	rowSize    = 48
 )
 
 // Keep counts text that is kept for later, as that of notes and slides is. It reports

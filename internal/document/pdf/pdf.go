@@ -39,7 +39,10 @@ const (
 	maxLine   = 64 << 20 // of what the child says of one page
 	maxMemory = 1 << 30  // of the child
 	maxTime   = 5 * time.Minute
-	maxOCR    = 30 // pages without text that are shown to an OCR engine
+	readTime  = 20 * time.Second // of the pages of a file of which the begin is wanted
+	wholeTime = 4 * time.Minute  // and of one of which more is
+	begin     = 1_000_000        // characters
+	maxOCR    = 30               // pages without text that are shown to an OCR engine
 )
 
 // A Converter converts PDF. It is safe for concurrent use.
@@ -59,12 +62,15 @@ type request struct {
 	Pages  string `json:"pages,omitempty"`
 	Cache  string `json:"cache,omitempty"`
 	Images int    `json:"images,omitempty"` // pages without text that are wanted as images
+	// Time is how long pages are read: then the child says with which one to go on.
+	Time time.Duration `json:"time,omitempty"`
 }
 
 // A reply is a line of what the child says.
 type reply struct {
 	Info  *info         `json:"info,omitempty"`
 	Page  *page         `json:"page,omitempty"`
+	Next  int           `json:"next,omitempty"` // the page that there was no time for
 	Error string        `json:"error,omitempty"`
 	Why   *draft.Reason `json:"why,omitempty"`
 }
@@ -99,7 +105,7 @@ func (c Converter) Convert(ctx context.Context, src draft.Source, out *draft.Out
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, maxTime, draft.TooLarge("the PDF took longer than %s: ask for some of its pages", maxTime))
 	defer cancel()
-	req := request{Size: src.Size, Pages: out.Options.Pages, Cache: c.cache()}
+	req := request{Size: src.Size, Pages: out.Options.Pages, Cache: c.cache(), Time: pageTime(out.Options)}
 	if c.OCR != nil && !out.Options.NoOCR {
 		req.Images = maxOCR
 	}
@@ -108,6 +114,14 @@ func (c Converter) Convert(ctx context.Context, src draft.Source, out *draft.Out
 		return c.here(ctx, req, src, w)
 	}
 	return c.child(ctx, req, src, w)
+}
+
+// pageTime returns how long pages are read.
+func pageTime(o draft.Options) time.Duration {
+	if o.Offset == 0 && o.MaxChars >= 0 && o.MaxChars <= begin {
+		return readTime
+	}
+	return wholeTime
 }
 
 func (c Converter) cache() string {
@@ -207,6 +221,8 @@ func (w *writer) read(r io.Reader) error {
 			if err := w.page(rep.Page); err != nil {
 				return err
 			}
+		case rep.Next > 0:
+			w.out.Note("reading the PDF took too long: the pages from %d on are left out; ask for them with the option pages, as %d-", rep.Next, rep.Next)
 		default:
 			w.ended = true
 		}

@@ -96,12 +96,17 @@ func (s *server) serve(ctx context.Context, in io.Reader) error {
 	s.images = req.Images
 	s.say(reply{Info: &info{Pages: count, Fields: s.fields()}})
 	some := false
+	since := time.Now()
 	for i := range count {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if !pages.Has(i + 1) {
 			continue
+		}
+		if some && req.Time > 0 && time.Since(since) > req.Time {
+			s.say(reply{Next: i + 1})
+			return nil
 		}
 		some = true
 		p, err := s.page(i)
