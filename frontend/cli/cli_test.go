@@ -35,6 +35,7 @@ type command struct {
 	log    bytes.Buffer
 
 	grace   time.Duration
+	program string // path of this program; empty is unknown
 	width   int
 	watched bool
 }
@@ -52,7 +53,7 @@ func (c *command) run(ctx context.Context, t *testing.T) int {
 	if c.stderr == nil {
 		c.stderr = &c.log
 	}
-	return cli.Main(ctx, cli.Options{Args: c.args, Env: c.env, Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr, Grace: c.grace, Width: c.width, Watched: c.watched})
+	return cli.Main(ctx, cli.Options{Args: c.args, Env: c.env, Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr, Grace: c.grace, Executable: c.program, Width: c.width, Watched: c.watched})
 }
 
 // start runs the command in the background, and returns its standard output and a
@@ -253,7 +254,7 @@ func TestServeTellsAPersonOfThePool(t *testing.T) {
 	r, w := io.Pipe()
 	defer r.Close()
 	config := configFile(t, "version: 1\nservers:\n  time: {bundled: time}\n  broken: {command: ./no-such-program, retries: 0}\n")
-	c := command{args: []string{"serve", "--listen", "127.0.0.1:0", "--config", config}, stderr: w, watched: true}
+	c := command{args: []string{"serve", "--listen", "127.0.0.1:0", "--config", config}, stderr: w, watched: true, program: "/opt/not-there/tenon"}
 	_, interrupt := c.start(t)
 	lines := bufio.NewReader(r)
 	var got []string
