@@ -204,6 +204,8 @@ func TableOf(l tool.Listing, width int) []byte {
 		case s.Error != "":
 			whole[len(rows)] = true
 			rows = append(rows, []string{s.Name, "-", string(s.State) + ": " + s.Error})
+		case len(s.Tools) == 0 && len(s.Withheld) > 0:
+			rows = append(rows, []string{s.Name, "-", fmt.Sprintf("%s: all of its tools are withheld (%d)", s.State, len(s.Withheld))})
 		case len(s.Tools) == 0:
 			rows = append(rows, []string{s.Name, "-", string(s.State) + ": offers no tools"})
 		}
