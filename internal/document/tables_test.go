@@ -2,10 +2,13 @@ package document_test
 
 import (
 	"bytes"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"runtime/metrics"
 	"slices"
@@ -102,6 +105,27 @@ func TestHostileTables(t *testing.T) {
 	doc, err := converter(t).Write(t.Context(), &b, source("nested.fodt", flat(nested)), document.Request{MaxChars: -1})
 	if err != nil || strings.Count(b.String(), "aaaa") != 100 || len(doc.Notes) > 0 {
 		t.Errorf("repeats of tables in each other: %d times, notes %q, %v", strings.Count(b.String(), "aaaa"), doc.Notes, err)
+	}
+}
+
+// TestComputedColumns reads what a database has stored, and computes nothing for it.
+func TestComputedColumns(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	db := must[*sql.DB](t)(sql.Open("sqlite", path))
+	must[sql.Result](t)(db.Exec(`create table "a ""b" (x text, "y ""z" text, big generated always as (hex(zeroblob(100000000))) virtual); insert into "a ""b" values ('one', 'two')`))
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := must[[]byte](t)(os.ReadFile(path))
+	took := allocated(func() {
+		doc := convert(t, source("a.db", file), document.Request{})
+		holds(t, doc, "| one | two |")
+		if len(doc.Notes) != 1 || !strings.Contains(doc.Notes[0], "computed") {
+			t.Errorf("notes %q", doc.Notes)
+		}
+	})
+	if took > 64<<20 {
+		t.Errorf("it took %d MiB", took>>20)
 	}
 }
 

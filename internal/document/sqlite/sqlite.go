@@ -136,8 +136,12 @@ func schema(ctx context.Context, db *sql.DB) ([]object, error) {
 
 // rows writes the first rows of a table.
 func rows(ctx context.Context, db *sql.DB, table string, limit int, out *draft.Out) error {
+	stored, err := storedColumns(ctx, db, table, out)
+	if err != nil {
+		return err
+	}
 	// A name cannot be an argument; quoted, it cannot be anything else either.
-	query := strings.Join([]string{`select * from "`, strings.ReplaceAll(table, `"`, `""`), `" limit ?`}, "")
+	query := strings.Join([]string{`select `, stored, ` from "`, strings.ReplaceAll(table, `"`, `""`), `" limit ?`}, "")
 	r, err := db.QueryContext(ctx, query, limit+1)
 	if err != nil {
 		return err
@@ -177,6 +181,19 @@ func rows(ctx context.Context, db *sql.DB, table string, limit int, out *draft.O
 		out.Block(fmt.Sprintf("(more than %d rows) %s", limit, next))
 	}
 	return r.Err()
+}
+
+// storedColumns returns what is selected of a table: nothing that the database would have
+// to compute, for that can be of any size.
+func storedColumns(ctx context.Context, db *sql.DB, table string, out *draft.Out) (string, error) {
+	var list sql.NullString
+	computed := 0
+	err := db.QueryRowContext(ctx, `select group_concat('"' || replace(name, '"', '""') || '"', ', ') filter (where hidden in (0, 3)), count(*) filter (where hidden = 2) from pragma_table_xinfo(?)`, table).Scan(&list, &computed)
+	if err != nil || computed == 0 || !list.Valid {
+		return "*", err
+	}
+	out.Note("columns that are computed as they are read are left out: %d of the table %q", computed, draft.Clip(table, 100))
+	return list.String, nil
 }
 
 func cell(v any) string {
