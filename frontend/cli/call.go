@@ -75,7 +75,7 @@ func runCall(a *app, cmd *cobra.Command, c tool.Call, whole string, single []str
 	} else {
 		a.printResult(res)
 		a.noteHandle(res)
-		a.noteOpens(ctx, p, c, res)
+		noteOpens(ctx, a, p, c, res)
 	}
 	if code := exitCode[res.Kind]; code != 0 {
 		return &told{code}
@@ -85,7 +85,7 @@ func runCall(a *app, cmd *cobra.Command, c tool.Call, whole string, single []str
 
 // noteOpens says what opens a tool that the policy refused. Only who may read the
 // configuration can tell: a gateway tells its callers no more than that it was refused.
-func (a *app) noteOpens(ctx context.Context, p pool, c tool.Call, res *tool.Result) {
+func noteOpens(ctx context.Context, a *app, p pool, c tool.Call, res *tool.Result) {
 	here, ok := p.(inPlace)
 	if !ok || res.Kind != tool.Denied {
 		return

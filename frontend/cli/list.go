@@ -99,7 +99,7 @@ func runTools(ctx context.Context, a *app, p pool, o tenon.ListOptions, f rest.F
 		return nil
 	case f == "" || f == rest.Table:
 		_, _ = a.Stdout.Write(rest.TableOf(listing, a.width))
-		a.noteWithheld(&listing)
+		noteWithheld(a, &listing)
 		return nil
 	}
 	body, err := p.Rendered(ctx, o, f)
@@ -119,7 +119,7 @@ func runTools(ctx context.Context, a *app, p pool, o tenon.ListOptions, f rest.F
 
 // noteWithheld names what the policy withholds, and what opens the first tool of each
 // rule.
-func (a *app) noteWithheld(l *tool.Listing) {
+func noteWithheld(a *app, l *tool.Listing) {
 	told := map[string]bool{}
 	var hints []string
 	for _, s := range l.Servers {

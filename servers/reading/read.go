@@ -149,13 +149,7 @@ func (s *server) do(ctx context.Context, in input) (output, error) {
 // check completes what a model has asked for.
 func (in *input) check() error {
 	in.URI = strings.TrimSpace(in.URI)
-	asked := in.MaxChars // left out it is the default
-	if in.MaxChars == 0 {
-		in.MaxChars = defaultChars
-	}
-	if in.MaxChars = min(max(in.MaxChars, 1), mostChars); in.MaxChars != asked {
-		in.moved = fmt.Sprintf("max_chars is 1 to %d: %d was taken for %d", mostChars, in.MaxChars, asked)
-	}
+	in.MaxChars, in.moved = answer.Within("max_chars", in.MaxChars, defaultChars, 1, mostChars) // left out it is the default
 	switch {
 	case in.URI == "":
 		return errors.New("uri is empty: give an http(s): address, a file: or data: URI, or a path")

@@ -280,6 +280,8 @@ func TestScrape(t *testing.T) {
 	}
 	text, data = w.call("scrape_website", args{"url": "http://harbour.example/lighthouse", "max_chars": 500})
 	wants(t, text, "Go on with offset 500]")
+	text, _ = w.call("scrape_website", args{"url": "http://harbour.example/lighthouse", "max_chars": 3})
+	wants(t, text, "max_chars is 500 to 95000: 500 was taken for 3", "Go on with offset 500]")
 	whole, _ := w.call("scrape_website", args{"url": "http://harbour.example/lighthouse", "offset": data["next_offset"], "max_chars": 1200})
 	wants(t, whole, "oil store")
 	lacks(t, whole, "lit for the first time")

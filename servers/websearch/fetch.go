@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/egress"
 	"github.com/tenon-mcp/tenon/internal/scrape"
 	"github.com/tenon-mcp/tenon/internal/typed"
@@ -55,10 +56,7 @@ func (s *server) fetch(ctx context.Context, in fetchInput) (fetchOutput, error) 
 	if in.Offset < 0 || len(in.About) > 2000 || len(in.Pages) > 200 {
 		return fetchOutput{}, errors.New("offset must not be below 0, about not be longer than 2000 bytes, and pages not than 200")
 	}
-	most := maxPart
-	if in.MaxChars != 0 {
-		most = min(max(in.MaxChars, 1), maxPart)
-	}
+	most, moved := answer.Within("max_chars", in.MaxChars, maxPart, 1, maxPart)
 	p, err := s.chain.Fetch(ctx, scrape.Request{URL: in.URL, About: in.About, Pages: in.Pages, Kept: in.Offset > 0})
 	if err != nil {
 		return fetchOutput{}, err
@@ -69,6 +67,9 @@ func (s *server) fetch(ctx context.Context, in fetchInput) (fetchOutput, error) 
 	}
 	if in.Offset > 0 && in.Offset >= out.Chars {
 		return fetchOutput{}, fmt.Errorf("offset %d is beyond the end: the text has %d characters", in.Offset, out.Chars)
+	}
+	if moved != "" {
+		out.Notes = append(out.Notes, moved)
 	}
 	for i, n := range p.Notes {
 		if i == maxNotes && len(p.Notes) > maxNotes+1 {

@@ -331,6 +331,10 @@ func TestFetchPage(t *testing.T) {
 	if failed || out.Next != 0 || !strings.Contains(rest, "oil store") || len(w.jina.Calls()) != 1 {
 		t.Fatal(rest)
 	}
+	if text, failed = call(t, cs, "fetch_page", map[string]any{"url": "http://harbour.example/lighthouse", "max_chars": 90_000}, nil); failed ||
+		!strings.Contains(text, "Note: max_chars is 1 to 20000: 20000 was taken for 90000") {
+		t.Error(text)
+	}
 	for _, args := range []map[string]any{
 		{"url": "http://169.254.169.254/"},
 		{"url": "file:///etc/passwd"},
