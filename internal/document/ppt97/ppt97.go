@@ -129,21 +129,23 @@ func (s *slide) write(number int, r, notes record, out *draft.Out) {
 	}
 	out.Heading(2, head)
 	for i := range all {
-		if all[i].rows != nil {
-			writeTable(all[i].rows, out)
-		}
-		for k := range all[i].texts {
-			if out.Err() != nil {
-				return
-			}
-			if t := &all[i].texts[k]; t != title {
-				t.write(out)
-			}
-		}
+		all[i].write(title, out)
 	}
 	if said := speech(notes); said != "" {
 		out.Heading(3, "Notes:")
 		out.Block(said)
+	}
+}
+
+// write writes a shape without the title of the slide.
+func (s *shape) write(title *text, out *draft.Out) {
+	if s.rows != nil {
+		writeTable(s.rows, out)
+	}
+	for k := range s.texts {
+		if t := &s.texts[k]; t != title && out.Err() == nil {
+			t.write(out)
+		}
 	}
 }
 
