@@ -20,9 +20,9 @@ type Stop = stops.Stop
 // one state folder.
 type Stops = stops.Stops
 
-// UnkeptStop is the error of a change of the stops that could not be written: it is in
+// UnkeptStopError is the error of a change of the stops that could not be written: it is in
 // force in this process alone and ends with it.
-type UnkeptStop = stops.Unkept
+type UnkeptStopError = stops.UnkeptError
 
 // Stops returns the stop switch.
 func (g *Gateway) Stops() *Stops { return g.stops }

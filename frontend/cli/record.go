@@ -116,30 +116,34 @@ func printVerification(a *app, v tenon.Verification) error {
 	if a.json() {
 		a.printJSON(v)
 	} else {
-		for _, f := range v.Faults {
-			a.note("error: %s", faultText(f))
-		}
-		if v.Waiting > 0 || v.Gone != "" {
-			a.note("warning: %s of a running gateway are not in it: they wait, or have gone by, while the record cannot be written: %s", count(int(v.Waiting), "call"), v.Gone)
-		}
-		if v.Dead > 0 {
-			a.note("note: %s ended without closing the record, with %s begun and not ended in it; calls of the last second may be missing. The next command that writes the record closes them",
-				wereOf(int(v.Dead), "process", "processes"), count(int(v.Open), "call"))
-		}
-		if v.Gaps > 0 {
-			a.note("note: %s where a process was ended without closing the record: calls of its last second may be missing", count(int(v.Gaps), "place"))
-		}
-		if v.Unrecorded > 0 {
-			a.note("note: %s went on without a record, as it says itself", count(int(v.Unrecorded), "call"))
-		}
-		if len(v.Faults) == 0 {
-			a.printText("intact: " + count(int(v.Rows), "row") + ", head " + orDash(v.Head))
-		}
+		tellVerification(a, v)
 	}
 	if len(v.Faults) > 0 {
 		return &told{code: exitCode[tool.Failed]}
 	}
 	return nil
+}
+
+func tellVerification(a *app, v tenon.Verification) {
+	for _, f := range v.Faults {
+		a.note("error: %s", faultText(f))
+	}
+	if v.Waiting > 0 || v.Gone != "" {
+		a.note("warning: %s of a running gateway are not in it: they wait, or have gone by, while the record cannot be written: %s", count(int(v.Waiting), "call"), v.Gone)
+	}
+	if v.Dead > 0 {
+		a.note("note: %s ended without closing the record, with %s begun and not ended in it; calls of the last second may be missing. The next command that writes the record closes them",
+			wereOf(int(v.Dead), "process", "processes"), count(int(v.Open), "call"))
+	}
+	if v.Gaps > 0 {
+		a.note("note: %s where a process was ended without closing the record: calls of its last second may be missing", count(int(v.Gaps), "place"))
+	}
+	if v.Unrecorded > 0 {
+		a.note("note: %s went on without a record, as it says itself", count(int(v.Unrecorded), "call"))
+	}
+	if len(v.Faults) == 0 {
+		a.printText("intact: " + count(int(v.Rows), "row") + ", head " + orDash(v.Head))
+	}
 }
 
 // wereOf counts those that something was done to.

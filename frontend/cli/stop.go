@@ -224,7 +224,7 @@ func (k kept) Resume(ctx context.Context, server, name string) ([]tenon.Stop, er
 // unchanged says of a change that could not be written that there was none: it would
 // hold in this process alone, which ends now.
 func (k kept) unchanged(done string, err error) error {
-	unkept, ok := errors.AsType[*tenon.UnkeptStop](err)
+	unkept, ok := errors.AsType[*tenon.UnkeptStopError](err)
 	if !ok {
 		return err
 	}

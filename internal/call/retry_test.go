@@ -54,14 +54,14 @@ func (s *script) options(meta tool.Meta, change func(*call.Options)) call.Option
 	return o
 }
 
-// deathIn is the error of a call in which its server ended.
-type deathIn struct{ error }
+// deathError is the error of a call in which its server ended.
+type deathError struct{ error }
 
-func (deathIn) Died() bool { return true }
+func (deathError) Died() bool { return true }
 
 // TestCallThatEndsItsServer: a call that a second process ends in is not given to a third.
 func TestCallThatEndsItsServer(t *testing.T) {
-	dead := deathIn{errors.New("the answer of server s was lost: process ended (exit status 2)")}
+	dead := deathError{errors.New("the answer of server s was lost: process ended (exit status 2)")}
 	for name, c := range map[string]struct {
 		errs []error
 		sent int

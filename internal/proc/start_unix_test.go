@@ -51,7 +51,9 @@ func TestStartErrors(t *testing.T) {
 		},
 		{"no PATH", proc.Command{Path: "npx", Env: []string{"A=b"}}, fs.ErrNotExist, "the PATH of the child is empty: set PATH"},
 		{
-			"a long PATH", proc.Command{Path: "npxx", Env: []string{"PATH=/usr/local/bin:/usr/bin" + strings.Repeat(":/opt/one/of/many/folders/bin", 40)}, Dir: dir}, fs.ErrNotExist,
+			"a long PATH",
+			proc.Command{Path: "npxx", Env: []string{"PATH=/usr/local/bin:/usr/bin" + strings.Repeat(":/opt/one/of/many/folders/bin", 40)}, Dir: dir},
+			fs.ErrNotExist,
 			"(/usr/local/bin:/usr/bin:/opt/one/of/many/folders/bin:/opt/one/of/many/folders/bin and 38 more)",
 		},
 		{"a relative PATH", proc.Command{Path: "script", Env: []string{"PATH=.:"}, Dir: dir}, fs.ErrNotExist, "not found on the PATH"},

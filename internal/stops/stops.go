@@ -124,7 +124,7 @@ func (s *Stops) Why(id tool.ID) string {
 // denied. An empty Server or Tool means all. To stop what is stopped already
 // changes its reason.
 //
-// The error is an *Unkept where the stop is in force in this process alone.
+// The error is an *UnkeptError where the stop is in force in this process alone.
 func (s *Stops) Stop(ctx context.Context, stop Stop) error {
 	stop.Server, stop.Tool = cmp.Or(stop.Server, "*"), cmp.Or(stop.Tool, "*")
 	for _, p := range []string{stop.Server, stop.Tool} {
@@ -155,18 +155,18 @@ func (s *Stops) Resume(ctx context.Context, server, name string) error {
 	})
 }
 
-// Unkept is the error, of kind failed, of a change that is in force in this process
+// UnkeptError is the error, of kind failed, of a change that is in force in this process
 // alone and ends with it, because it could not be written. Whoever is about to end has
 // changed nothing.
-type Unkept struct{ Cause error }
+type UnkeptError struct{ Cause error }
 
 // Error says it of a gateway.
-func (u *Unkept) Error() string {
+func (u *UnkeptError) Error() string {
 	return "It is in force in this gateway until that ends, and no longer, for it could not be kept: " + u.Cause.Error() + "."
 }
 
 // Unwrap gives the kind, and the cause.
-func (u *Unkept) Unwrap() []error {
+func (u *UnkeptError) Unwrap() []error {
 	return []error{&tool.Error{Kind: tool.Failed, Text: u.Error()}, u.Cause}
 }
 
@@ -194,7 +194,7 @@ func (s *Stops) change(ctx context.Context, edit func([]Stop) ([]Stop, error)) e
 	}
 	s.take(set)
 	if kept != nil {
-		return &Unkept{kept}
+		return &UnkeptError{kept}
 	}
 	return nil
 }
