@@ -122,7 +122,7 @@ func (m *Meta) Risk() RiskLevel {
 
 // SaysItReads reports whether the server says of its tool that it only reads. Whether it
 // is believed is in Meta.
-func (t *Tool) SaysItReads() bool {
+func (t Tool) SaysItReads() bool {
 	var says struct {
 		ReadOnly any `json:"readOnlyHint"`
 	}
