@@ -354,7 +354,7 @@ func TestAModelThatCannotBeHad(t *testing.T) {
 		m := &scripted{says: []string{done}, codes: tt.codes}
 		g, _ := agents(t, "version: 1\nservers:\n  helper: "+entryOf(m.start(t), ""), tenon.Options{})
 		res := subtask(t, g, "helper", tool.Call{})
-		if res.Kind != tool.Failed || !strings.Contains(res.Text(), tt.want) || strings.Contains(res.Text(), fakeKey) {
+		if res.Kind != tool.Unavailable || !strings.Contains(res.Text(), tt.want) || strings.Contains(res.Text(), fakeKey) {
 			t.Errorf("%v: %s: %s", tt.codes, res.Kind, res.Text())
 		}
 	}

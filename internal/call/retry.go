@@ -60,10 +60,6 @@ type deathError interface {
 	Died() bool
 }
 
-// maxDeaths is how many processes one call may end: where a second one ends in the same
-// call, that call is the likely cause, and each further costs all others their answers.
-const maxDeaths = 2
-
 // retry repeats a call that its server provably has not carried out, or that does
 // no harm when it runs twice. Within this stage that is what the kind unavailable
 // means: see reason. It waits between attempts, so that a server in trouble is
@@ -84,7 +80,7 @@ func retry(o *Options, next Handler) Handler {
 func (o *Options) again(ctx context.Context, r *Request, next Handler, res *tool.Result) *tool.Result {
 	began, made, held, why := time.Now(), 1, 0, ""
 	deaths := died(res)
-	for res.Kind == tool.Unavailable && made < o.Retry.Attempts && deaths < maxDeaths {
+	for res.Kind == tool.Unavailable && made < o.Retry.Attempts {
 		wait, ok := o.pause(ctx, r, res, made, began)
 		if !ok {
 			break
@@ -104,8 +100,8 @@ func (o *Options) again(ctx context.Context, r *Request, next Handler, res *tool
 		deaths += died(res)
 	}
 	switch {
-	case deaths >= maxDeaths && res.Kind == tool.Unavailable:
-		r.Note("retry", "tried %d times, and the server ended each time it worked on this call, so it is not tried again", made)
+	case deaths > 1 && res.Kind == tool.Unavailable: // then the call is the likely cause
+		r.Note("retry", "tried %d times", made)
 		res.Message += fmt.Sprintf(" It has ended %d times in this call, which may be the cause: do not repeat it as it is; ask for less, or for something else.", deaths)
 	case made == 1:
 	case res.Kind == tool.Unavailable:
