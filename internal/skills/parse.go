@@ -223,6 +223,8 @@ func (f *fields) risk() {
 	switch level := tool.RiskLevel(n.Text); level {
 	case tool.RiskLow, tool.RiskMedium, tool.RiskHigh:
 		f.skill.RiskLevel = level
+	case tool.RiskUnknown:
+		fallthrough // it is what an undeclared tool has, and nothing to declare
 	default:
 		f.fail(n, fmt.Sprintf("risk_level wants low, medium or high, and holds %q", clip(n.Text)), "")
 	}
