@@ -113,7 +113,7 @@ func (s *serving) bind(ctx context.Context, gw *tenon.Gateway, listen string, li
 		Addr: cmp.Or(listen, settings.Listen), Handler: fronts, AllowedHosts: settings.AllowedHosts,
 		Cert: settings.Cert, Key: settings.Key, MaxBodyBytes: settings.MaxBodyBytes, Logger: s.log,
 		MaxConnections: settings.MaxConnections, MaxPerAddress: settings.MaxPerAddress,
-		Grace: s.Grace, Cut: tenon.ErrEnding,
+		Grace: s.Grace, Cut: tenon.ErrEnding, OnCut: front.Cut,
 		Unready: func() string {
 			if gw.Record().Refuses() {
 				return "calls are refused, for the record cannot be written"

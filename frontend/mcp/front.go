@@ -58,6 +58,15 @@ func (f *fronts) each(do func(scope, *wire.Server)) {
 	}
 }
 
+// cut ends what the sessions of all do.
+func (f *fronts) cut(cause error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, front := range f.all {
+		front.Cut(cause)
+	}
+}
+
 func (f *fronts) close() error {
 	f.mu.Lock()
 	f.closed = true

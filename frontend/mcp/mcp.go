@@ -61,6 +61,10 @@ func New(gw *tenon.Gateway, o Options) *Server {
 	return s
 }
 
+// Cut ends the requests of all sessions over HTTP for that cause: they outlive the
+// connections that they came on. Close is to follow.
+func (s *Server) Cut(cause error) { s.fronts.cut(cause) }
+
 // Close ends all sessions and waits for them.
 func (s *Server) Close() error {
 	s.cancel()

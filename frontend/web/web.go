@@ -80,8 +80,10 @@ type Options struct {
 	// Grace bounds how long a stop waits for answers in progress; 0 is DefaultGrace.
 	Grace time.Duration
 	// Cut is the cause of the contexts of answers that need longer; nil is
-	// context.Canceled.
+	// context.Canceled. OnCut is told, for what does not end with its request; nil is
+	// not.
 	Cut    error
+	OnCut  func(cause error)
 	Logger *slog.Logger // nil discards
 }
 
@@ -189,6 +191,9 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	s.log.Warn("answers in progress cut off", "grace", s.o.Grace.String())
 	cut(s.o.Cut)
+	if s.o.OnCut != nil {
+		s.o.OnCut(s.o.Cut)
+	}
 	if !shutdown(context.WithoutCancel(ctx), front, cutTimeout) {
 		_ = front.Close() // the listener is closed already; connections that do not read are dropped
 	}

@@ -51,7 +51,7 @@ type ServerOptions struct {
 type Server struct {
 	o      ServerOptions
 	ctx    context.Context
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	tasks  sync.WaitGroup
 
 	waiting atomic.Int64 // bytes on event streams that clients have not read
@@ -88,14 +88,18 @@ func NewServer(o ServerOptions) *Server {
 		o.Places = new(share.Places)
 	}
 	s := &Server{o: o, sessions: map[string]*httpSession{}}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.tasks.Go(s.endIdle)
 	return s
 }
 
+// Cut ends the requests of all sessions, which do not end with the connections that they
+// came on, for that cause. Their answers can still be written; nothing new is begun.
+func (s *Server) Cut(cause error) { s.cancel(cause) }
+
 // Close ends all sessions and their streams.
 func (s *Server) Close() error {
-	s.cancel()
+	s.cancel(nil)
 	s.mu.Lock()
 	for _, hs := range s.sessions {
 		s.drop(hs)
@@ -210,10 +214,8 @@ func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 	x := &Exchange{Session: hs.Session, Header: r.Header, Caller: caller, http: hs}
 	switch {
 	case m.IsRequest():
-		// A broken connection is no cancellation in this era; the end of the process is.
-		ctx, untie := cutOff(hs.ctx, r.Context())
-		defer untie()
-		ctx, end := hs.begin(ctx, m.ID)
+		// A broken connection is no cancellation in this era.
+		ctx, end := hs.begin(hs.ctx, m.ID)
 		defer end()
 		s.answer(ctx, w, hs.handler, x, m)
 		return
