@@ -113,6 +113,12 @@ func (r *Request) take(id tool.ID) (found bool, refused *tool.Result) {
 	return t != nil, nil
 }
 
+// A brokenError is an error of Await that no time puts right.
+type brokenError interface {
+	error
+	Broken() bool
+}
+
 // failedServer answers for a server that is configured and cannot be had.
 func failedServer(r *Request, err error) *tool.Result {
 	res := r.fail(tool.Unavailable, "")
@@ -128,18 +134,12 @@ func failedServer(r *Request, err error) *tool.Result {
 	if res.Kind != tool.Unavailable {
 		return res
 	}
-	if e, ok := errors.AsType[interface {
-		error
-		Broken() bool
-	}](err); ok && e.Broken() {
+	if e, ok := errors.AsType[brokenError](err); ok && e.Broken() {
 		res.Message += " Use another tool: this server cannot be used before its operator has put that right."
 		return res
 	}
 	later := "later"
-	if e, ok := errors.AsType[interface {
-		error
-		HeldUntil() time.Time
-	}](err); ok {
+	if e, ok := errors.AsType[heldBack](err); ok {
 		if wait := time.Until(e.HeldUntil()); wait > 0 {
 			later = fmt.Sprintf("in %d s, when it is started again", int(math.Ceil(wait.Seconds())))
 		}

@@ -46,8 +46,8 @@ type answeredHTTP interface {
 	RetryAfter() time.Duration
 }
 
-// heldBack is an error of Send for a call that was not let through to its server,
-// which is started again only later.
+// heldBack is an error of Send, or of Await, for a call that was not let through to its
+// server, which is started again only later.
 type heldBack interface {
 	error
 	HeldUntil() time.Time
