@@ -384,7 +384,7 @@ func readOnly(q question) answer {
 }
 
 // risky reports whether the tool can do great harm.
-func risky(m *tool.Meta) bool { return m.Destructive || m.RiskLevel == tool.RiskHigh }
+func risky(m *tool.Meta) bool { return m.Risk() == tool.RiskHigh }
 
 func highRisk(q question) answer {
 	m := &q.t.Meta
