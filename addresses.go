@@ -7,6 +7,10 @@ import (
 	"github.com/tenon-mcp/tenon/tool"
 )
 
+// NamesResources reports whether a result may hold addresses of resources, which most do
+// not: see Window.Addresses.
+func NamesResources(res *tool.Result) bool { return offer.NamesResources(res.Raw) }
+
 // Addresses returns the result of a call, in which the server may name resources, as a
 // client of the pool is to have it: an address that is another server's there becomes the
 // one under which that client finds this server's. All others stay as they are.

@@ -104,7 +104,7 @@ func (h *handler) callModern(ctx context.Context, x *wire.Exchange, c tool.Call,
 // addressed returns a result with the addresses of resources as a client of the pool has
 // them.
 func addressed(ctx context.Context, h *handler, c tool.Call, res *tool.Result) *tool.Result {
-	if h.server != "" || len(res.Raw) == 0 {
+	if h.server != "" || !tenon.NamesResources(res) {
 		return res
 	}
 	own := *res

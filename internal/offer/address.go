@@ -3,7 +3,6 @@ package offer
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
@@ -16,15 +15,19 @@ const mark = `"resource`
 // NamesResources reports whether a result may have content with addresses in it. It looks
 // over the edges of pieces too.
 func NamesResources(result tool.Bytes) bool {
-	n := len(mark) - 1
-	var edge []byte // the last n bytes before the piece
+	const n = len(mark) - 1
+	var buf [2 * n]byte
+	edge := 0 // how many bytes of buf are the last ones before the piece
 	for _, p := range result {
-		over := slices.Concat(edge, p[:min(n, len(p))])
+		over := buf[:edge+copy(buf[edge:edge+n], p)]
 		if bytes.Contains(over, []byte(mark)) || bytes.Contains(p, []byte(mark)) {
 			return true
 		}
-		edge = slices.Concat(edge, p[max(0, len(p)-n):])
-		edge = edge[max(0, len(edge)-n):]
+		if last := p[max(0, len(p)-n):]; len(last) == n {
+			edge = copy(buf[:], last)
+		} else {
+			edge = copy(buf[:], over[max(0, len(over)-n):])
+		}
 	}
 	return false
 }
