@@ -75,10 +75,10 @@ func runServe(ctx context.Context, a *app, listen string, stdio, listening bool)
 	o := a.options(log)
 	o.Start, o.Unattended = true, !listening
 	s := &serving{app: a, stdio: stdio, log: log}
-	defer s.close()
 	o.BeforeStart = func(gw *tenon.Gateway) error { return s.bind(ctx, gw, listen, listening) }
 	gw, err := a.openWith(ctx, o)
 	if err != nil {
+		s.close() // what was bound before it failed
 		return err
 	}
 	defer gw.Close()
@@ -124,7 +124,7 @@ func (s *serving) bind(ctx context.Context, gw *tenon.Gateway, listen string, li
 	return err
 }
 
-// close ends what was bound, however far the gateway came. It may be called again.
+// close ends what was bound, however far the gateway came.
 func (s *serving) close() {
 	if s.listen != nil {
 		_ = s.listen.Close() // closed already where it ran
