@@ -1,8 +1,6 @@
 package tenon
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -45,32 +43,4 @@ func isAway(err error) bool {
 		return false
 	}
 	return true
-}
-
-// refuse returns what an agent is told that asks for a tool which it was not offered: that
-// its entry, or what its caller may do, refuses it. The latter the way of a call decides. It
-// is empty where there is no such tool, and for agents, which may wait for this one.
-func (w *deputy) refuse(ctx context.Context, name string, arguments json.RawMessage) string {
-	server, own, _ := strings.Cut(name, "__")
-	id := tool.ID{Server: server, Name: own}
-	if t, ok := w.catalog.Snapshot().Alias(name); ok {
-		id = t.ID
-	} else if !w.catalog.Snapshot().Blacklisted(id) {
-		return ""
-	}
-	if w.isAgent(id.Server) {
-		return ""
-	}
-	if !w.set.Allows(id) {
-		return notCarriedOut("The tool " + name + " is not among those that the entry of this agent allows.")
-	}
-	res := w.do(ctx, id, arguments)
-	if res.Kind == tool.Denied {
-		return notCarriedOut(res.Text())
-	}
-	return res.Text()
-}
-
-func notCarriedOut(why string) string {
-	return "Refused, and not carried out: " + why + " Go on without it, and say in your answer what you could not do."
 }
