@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/url"
 	"os"
 	"path"
@@ -15,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/egress"
+	"github.com/tenon-mcp/tenon/internal/regular"
 	"github.com/tenon-mcp/tenon/internal/sandbox"
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
@@ -106,36 +106,26 @@ func (s *server) openLocal(name string) (*os.File, error) {
 		if err != nil || !filepath.IsLocal(rel) {
 			continue
 		}
-		f, err := openRegular(root, rel)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		f, err := openBelow(root, rel)
+		if errors.Is(err, regular.ErrNot) {
+			return nil, errors.New("local_file_path is no ordinary file, but a folder or the like")
+		}
+		if err != nil {
 			break
 		}
-		return f, err
+		return f, nil
 	}
 	return nil, typed.Refuse("the file is not there, or not in a folder that is opened for uploads (%s)", strings.Join(s.uploads, ", "))
 }
 
-// openRegular opens an ordinary file below a folder.
-func openRegular(root, rel string) (*os.File, error) {
+// openBelow opens an ordinary file below a folder.
+func openBelow(root, rel string) (*os.File, error) {
 	dir, err := os.OpenRoot(root)
 	if err != nil {
-		return nil, fs.ErrNotExist
+		return nil, err
 	}
 	defer dir.Close()
-	info, err := dir.Stat(rel)
-	switch {
-	case err != nil:
-		return nil, fs.ErrNotExist
-	case info.IsDir():
-		return nil, errors.New("local_file_path is a folder, not a file")
-	case !info.Mode().IsRegular():
-		return nil, errors.New("local_file_path is no ordinary file")
-	}
-	f, err := dir.Open(rel)
-	if err != nil {
-		return nil, fs.ErrPermission
-	}
-	return f, nil
+	return regular.Open(dir, rel)
 }
 
 // target is where a file goes: what ends with a slash or has no extension is a folder.

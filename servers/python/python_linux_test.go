@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -342,7 +343,7 @@ func TestUpload(t *testing.T) {
 		}
 	}
 	if err := errors.Join(os.Symlink(filepath.Join(outside, "secret"), filepath.Join(dir, "link")), os.Symlink(outside, filepath.Join(dir, "folder")),
-		os.Symlink("data.csv", filepath.Join(dir, "near"))); err != nil {
+		os.Symlink("data.csv", filepath.Join(dir, "near")), syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	c := start(t, python.Options{})
@@ -371,7 +372,7 @@ func TestUpload(t *testing.T) {
 	for path, want := range map[string]string{
 		filepath.Join(dir, "link"): "not in a folder", filepath.Join(dir, "folder", "secret"): "not in a folder", filepath.Join(outside, "secret"): "not in a folder",
 		dir + "/../" + filepath.Base(outside) + "/secret": "not in a folder", "/etc/passwd": "not in a folder", filepath.Join(dir, "nothing"): "not there",
-		dir: "folder", ".": "folder", "/dev/zero": "not in a folder", "": "no path", dir + "\x00": "no path",
+		dir: "folder", ".": "folder", filepath.Join(dir, "pipe"): "no ordinary file", "/dev/zero": "not in a folder", "": "no path", dir + "\x00": "no path",
 		"../" + filepath.Base(outside) + "/secret": "not in a folder", "folder/secret": "not in a folder", "--help": "not there", "nothing.csv": "not there",
 	} {
 		c.bad("upload_file_from_local_to_sandbox", map[string]any{"sandbox_id": id, "local_file_path": path}, want)
