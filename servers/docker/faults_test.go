@@ -643,10 +643,16 @@ func TestRestartLoop(t *testing.T) {
 	if stats.Running {
 		t.Error("said to run")
 	}
-	// Those that have run for long are not asked about one by one.
-	f, o := newFake(t, nil)
-	call(t, client(t, o, nil), "docker_ps", nil, nil)
-	if got := f.requests(); len(got) != 2 {
-		t.Errorf("the engine was asked %q", got)
+	// Those that have run for long are not asked about one by one, nor those that the answer
+	// would not show.
+	for _, c := range []struct {
+		list string
+		in   args
+	}{{answers["/containers/json"], nil}, {up, args{"name_contains": "other"}}, {up, args{"state": "exited"}}} {
+		f, o := newFake(t, map[string]http.HandlerFunc{"/containers/json": say(c.list)})
+		call(t, client(t, o, nil), "docker_ps", c.in, nil)
+		if got := f.requests(); len(got) != 2 {
+			t.Errorf("%v: the engine was asked %q", c.in, got)
+		}
 	}
 }

@@ -79,8 +79,9 @@ func ps(ctx context.Context, e *engine, in psInput) (string, psOutput, error) {
 		return fmt.Sprintf("There are no containers at %s.", e.host), out, nil
 	}
 	var rows [][]string
-	restarts := restartsOf(ctx, e, list.Items)
-	for _, c := range list.Items {
+	named := slices.DeleteFunc(slices.Clone(list.Items), func(c container.Summary) bool { return !in.names(c) })
+	restarts := restartsOf(ctx, e, named, in.State)
+	for _, c := range named {
 		if !in.takes(c, restarts[c.ID]) {
 			continue
 		}
@@ -109,10 +110,14 @@ func ps(ctx context.Context, e *engine, in psInput) (string, psOutput, error) {
 // restartsOf returns how often the engine restarted containers that may be in a loop of
 // restarts: those that wait for the next one, and those that have run for moments.
 // The list does not tell it, and a container in a loop is mostly seen as running.
-func restartsOf(ctx context.Context, e *engine, list []container.Summary) map[string]int {
+// Those that no list of the wanted state shows are not asked about.
+func restartsOf(ctx context.Context, e *engine, list []container.Summary, wanted string) map[string]int {
 	found := map[string]int{}
 	asked := 0
 	for _, c := range list {
+		if wanted != "" && wanted != string(c.State) && wanted != string(container.StateRestarting) {
+			continue
+		}
 		if c.State != container.StateRestarting && (c.State != container.StateRunning || !recent(c.Status)) {
 			continue
 		}
@@ -137,9 +142,10 @@ func recent(status string) bool {
 
 func (in psInput) takes(c container.Summary, restarts int) bool {
 	loops := in.State == string(container.StateRestarting) && restarts > 0
-	if in.State != "" && string(c.State) != in.State && !loops {
-		return false
-	}
+	return in.State == "" || string(c.State) == in.State || loops
+}
+
+func (in psInput) names(c container.Summary) bool {
 	want := strings.ToLower(in.NameContains)
 	return want == "" || strings.Contains(strings.ToLower(nameOf(c)), want) || strings.Contains(strings.ToLower(c.Image), want) ||
 		strings.Contains(strings.ToLower(c.Labels["com.docker.compose.service"]), want)

@@ -59,7 +59,7 @@ func ago(t, now time.Time) string {
 
 func clamp[N int | int64 | float64](n, low, high N) N { return min(max(n, low), high) }
 
-// plural prints a number with its noun.
+// times prints how often something happened.
 func times(n int) string {
 	if n == 1 {
 		return "once"
@@ -67,6 +67,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
+// plural prints a number with its noun.
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
