@@ -75,7 +75,7 @@ func (c *Chain) read(ctx context.Context, at string, h http.Header, body []byte,
 	if err != nil {
 		return found{}, &missed{reason: err.Error(), err: err}
 	}
-	f := found{title: doc.Title, text: doc.Markdown, final: at, notes: append(doc.Notes, extra.notes...), document: !page && doc.Format != "html"}
+	f := found{title: doc.Title, text: doc.Markdown, final: at, notes: append(doc.Notes, extra.notes...), document: !page && doc.Format != "html", paged: true}
 	if extra.text != "" {
 		f.text += "\n\n" + extra.text
 	}

@@ -114,6 +114,7 @@ type found struct {
 	final       string // the address after redirects, where it is known
 	notes       []string
 	document    bool // a converted file, whose text is good as it is
+	paged       bool // the pages that were asked for were given to the converter, which says what it made of them
 }
 
 // New returns a chain. Its errors name the setting.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -132,7 +131,7 @@ func (t *try) result(ctx context.Context) (*Page, error) {
 	p.Text, p.Via, p.Score = t.best.text, t.via, t.score
 	p.Final = cmp.Or(t.best.final, p.URL)
 	p.Notes = append(p.Notes, t.best.notes...)
-	if !t.best.document && t.job.pages != "" && !slices.ContainsFunc(p.Notes, func(n string) bool { return strings.HasPrefix(n, "pages was passed over") }) {
+	if t.job.pages != "" && !t.best.paged {
 		p.Notes = append(p.Notes, "pages was passed over: this was read as a page of the web, which has no numbered pages")
 	}
 	for _, name := range t.misses {
