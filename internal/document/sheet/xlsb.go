@@ -201,7 +201,7 @@ func (c *cells) record(id int, body []byte) error {
 		c.endRow()
 		c.column = -1
 	case id == binMerged && len(body) >= 16 && len(c.merged) < maxMerged:
-		c.merged = append(c.merged, reference(u32(body), u32(body[8:]))+":"+reference(u32(body[4:]), u32(body[12:])))
+		c.merged = append(c.merged, reference(int(u32(body)), int(u32(body[8:])))+":"+reference(int(u32(body[4:])), int(u32(body[12:]))))
 	case id >= binShortBlank && id <= binShortShared && len(body) >= 4:
 		c.column++
 		c.value12(id-binShortBlank+binBlank, body)
@@ -237,22 +237,13 @@ func (c *cells) value12(id int, body []byte) {
 	}
 }
 
-// reference returns a row and a column as a reference such as AB12.
-func reference(row, column uint32) string {
-	letters := ""
-	for n := int64(column) + 1; n > 0; n = (n - 1) / 26 {
-		letters = string(rune('A'+(n-1)%26)) + letters
-	}
-	return letters + number(int(row)+1)
-}
-
 // binaryComments writes what is noted at the cells of a sheet.
 func (w *workbook) binaryComments(part string) error {
 	ref := ""
 	return w.records(part, func(id int, body []byte) error {
 		switch {
 		case id == binComment && len(body) >= 20:
-			ref = reference(u32(body[4:]), u32(body[12:]))
+			ref = reference(int(u32(body[4:])), int(u32(body[12:])))
 		case id == binCommentText:
 			w.comment(ref, richText(body))
 		}

@@ -3,7 +3,6 @@ package sheet
 import (
 	"encoding/binary"
 	"math"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -137,7 +136,7 @@ func (b *biff) cells(formula []byte) string {
 		return ""
 	}
 	at := func(i int) int { return int(binary.LittleEndian.Uint16(formula[1+2*i:])) }
-	cell := func(row, column int) string { return columnName(column&0x3fff) + strconv.Itoa(row+1) }
+	cell := func(row, column int) string { return reference(row, column&0x3fff) }
 	sheet := b.named(at(0))
 	switch kind := formula[0] & 0x1f; {
 	case sheet == "":

@@ -2,7 +2,6 @@ package sheet
 
 import (
 	"encoding/binary"
-	"strconv"
 
 	"github.com/tenon-mcp/tenon/internal/document/draft"
 	"github.com/tenon-mcp/tenon/internal/document/ole"
@@ -55,18 +54,19 @@ func (c *comments) take(b *biff, r record) {
 		text := draft.Line(c.texts[int(binary.LittleEndian.Uint16(d[6:]))])
 		if text != "" {
 			row, column := int(binary.LittleEndian.Uint16(d)), int(binary.LittleEndian.Uint16(d[2:]))
-			c.lines = append(c.lines, "* Comment at "+columnName(column)+strconv.Itoa(row+1)+": "+text)
+			c.lines = append(c.lines, "* Comment at "+reference(row, column)+": "+text)
 		}
 	}
 }
 
-// columnName returns the letters of a column, which is counted from 0.
-func columnName(n int) string {
-	name := ""
-	for ; n >= 0; n = n/26 - 1 {
-		name = string(rune('A'+n%26)) + name
+// reference returns a row and a column, which are counted from 0, as a reference such as
+// AB12.
+func reference(row, column int) string {
+	letters := ""
+	for n := column; n >= 0; n = n/26 - 1 {
+		letters = string(rune('A'+n%26)) + letters
 	}
-	return name
+	return letters + number(row+1)
 }
 
 func (c *comments) write(out *draft.Out) {
