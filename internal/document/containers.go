@@ -77,8 +77,8 @@ func flatODF(src draft.Source, head []byte) string {
 		return ""
 	}
 	_, rest, ok := bytes.Cut(src.Head(16<<10), []byte(odf.Flat))
-	kind, _, closed := bytes.Cut(rest, []byte(`"`))
-	if !ok || !closed {
+	kind, _, ended := bytes.Cut(rest, []byte(`"`))
+	if !ok || !ended {
 		return ""
 	}
 	return "application/vnd.oasis.opendocument." + string(kind)

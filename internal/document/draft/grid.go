@@ -46,6 +46,10 @@ func Charts(o *Out) bool {
 // Charted counts the cells of a chart that was read.
 func Charted(o *Out, cells int) { o.Budget.charts.Add(int64(cells)) }
 
+func noteCut(o *Out) {
+	o.Note("cells of tables are cut after %d MiB, and rows after %d", maxCell>>20, maxRow>>20)
+}
+
 // A Row takes the cells of a row in bounds. Cells has none behind the last one with
 // text.
 type Row struct {
@@ -89,7 +93,7 @@ func (r *Row) Set(column int, text string) {
 		return
 	}
 	if most := max(0, min(maxCell, maxRow-r.bytes)); len(text) > most {
-		r.out.Note("cells of tables are cut after %d MiB, and rows after %d", maxCell>>20, maxRow>>20)
+		noteCut(r.out)
 		if text = Clip(text, most); most == 0 {
 			return
 		}
@@ -245,7 +249,7 @@ func (t *Text) Line(line string) {
 func (t *Text) Add(text string) {
 	room := maxCell - t.b.Len()
 	if len(text) > room {
-		t.out.Note("cells of tables are cut after %d MiB, and rows after %d", maxCell>>20, maxRow>>20)
+		noteCut(t.out)
 		if room <= 0 {
 			return
 		}

@@ -288,7 +288,7 @@ func (o *Out) row(cells []string) {
 	b.WriteByte('|')
 	for _, c := range cells {
 		if len(c) > maxCell {
-			o.Note("cells of tables are cut after %d MiB, and rows after %d", maxCell>>20, maxRow>>20)
+			noteCut(o)
 			c = Clip(c, maxCell)
 		}
 		b.WriteByte(' ')

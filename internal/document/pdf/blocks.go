@@ -260,9 +260,13 @@ func underHeads(rows [][]string) [][]string {
 	const head, body = 2, 1 // and 3 for both
 	kinds := make([]int, len(rows[0]))
 	for r, row := range rows {
+		kind := body
+		if r == 0 {
+			kind = head
+		}
 		for c, text := range row {
 			if text != "" {
-				kinds[c] |= map[bool]int{true: head, false: body}[r == 0]
+				kinds[c] |= kind
 			}
 		}
 	}

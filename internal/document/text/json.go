@@ -287,18 +287,18 @@ func readLine(r *bufio.Reader, b []byte) ([]byte, error) {
 // is the row.
 func jsonRow(keys []string, line []byte, out *draft.Out) bool {
 	row := make([]string, len(keys))
-	err := json.Unmarshal(line, new(notObject))
+	err := json.Unmarshal(line, new(anyObject))
 	if err != nil {
 		row[0] = string(bytes.TrimSpace(line))
-	} else if others := fillRow(keys, row, line); others {
+	} else if fillRow(keys, row, line) {
 		out.Note("keys that the first line does not have are left out")
 	}
 	out.Row(row)
 	return err == nil
 }
 
-// notObject takes an object, or null, without what is in it.
-type notObject struct{}
+// anyObject takes an object, or null, without what is in it.
+type anyObject struct{}
 
 // fillRow puts the values of an object into a row, one by one: it may have far more than
 // are wanted. It reports whether there are others.

@@ -117,14 +117,14 @@ func (t *Tracer) zone(ctx context.Context, w *Way, zone string, servers []Server
 		if tried++; tried > mostOfZone || len(w.Steps) >= mostAsked || ctx.Err() != nil {
 			break
 		}
-		addrs, err := t.addresses(ctx, s)
+		at, err := t.address(ctx, s)
 		if err != nil {
 			w.Steps = append(w.Steps, Step{Zone: zone, Server: s, Says: t.Why(err), Failed: true})
 			continue
 		}
-		s.Address = addrs.String()
+		s.Address = at.String()
 		start := time.Now()
-		m, err := t.Ask(ctx, question(name, qtype), addrs)
+		m, err := t.Ask(ctx, question(name, qtype), at)
 		step := Step{Zone: zone, Server: s, Elapsed: time.Since(start)}
 		if err != nil {
 			step.Says, step.Failed = t.Why(err), true
@@ -145,7 +145,7 @@ func (t *Tracer) zone(ctx context.Context, w *Way, zone string, servers []Server
 	return "", nil, false
 }
 
-func (t *Tracer) addresses(ctx context.Context, s Server) (netip.Addr, error) {
+func (t *Tracer) address(ctx context.Context, s Server) (netip.Addr, error) {
 	if s.Address != "" {
 		return netip.ParseAddr(s.Address)
 	}
