@@ -122,36 +122,31 @@ func (s *server) none(ctx context.Context, name string) error {
 // those of the same name in another folder, else those that hold the name, else those
 // that are spelled like it.
 func alike(name string, entries []index.Entry) []string {
-	const same, holds, far = 0, 1, 1000
 	want := strings.ToLower(path.Base(name))
-	distance := map[string]int{}
-	best := far
-	var near []string
+	var near, holding []string
 	for _, e := range entries {
-		p := strings.ToLower(e.Path)
-		base := path.Base(p)
-		d := far
-		switch {
-		case base == want:
-			d = same
+		switch p := strings.ToLower(e.Path); {
+		case path.Base(p) == want:
+			near = append(near, e.Path)
 		case strings.Contains(p, want):
-			d = holds
-		case best > holds: // else it is not worth the time
-			if d = holds + spelling.Distance(base, want); d > holds+max(2, len(want)/4) {
-				d = far
+			holding = append(holding, e.Path)
+		}
+	}
+	if len(near) == 0 {
+		near = holding
+	}
+	slips := map[string]int{}
+	if len(near) == 0 {
+		for _, e := range entries {
+			d := spelling.Distance(strings.ToLower(path.Base(e.Path)), want)
+			if d <= max(2, len(want)/4) {
+				slips[e.Path] = d
+				near = append(near, e.Path)
 			}
 		}
-		if d < far {
-			distance[e.Path] = d
-			near = append(near, e.Path)
-		}
-		best = min(best, d)
-	}
-	if best <= holds {
-		near = slices.DeleteFunc(near, func(p string) bool { return distance[p] != best })
 	}
 	slices.SortStableFunc(near, func(a, b string) int {
-		return cmp.Or(cmp.Compare(distance[a], distance[b]), cmp.Compare(len(a), len(b)))
+		return cmp.Or(cmp.Compare(slips[a], slips[b]), cmp.Compare(len(a), len(b)))
 	})
 	return near[:min(len(near), 5)]
 }
