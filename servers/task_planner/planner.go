@@ -155,8 +155,7 @@ func (s *server) addAdd(srv *mcp.Server) {
 		if err != nil {
 			return nil, plan{}, err
 		}
-		text, p := answer(message, todos, listInput{})
-		return typed.Text(text), p, nil
+		return answer(message, todos, listInput{})
 	})
 }
 
@@ -171,8 +170,7 @@ func (s *server) addList(srv *mcp.Server) {
 		if err != nil {
 			return nil, plan{}, err
 		}
-		text, p := answer("", todos, in)
-		return typed.Text(text), p, nil
+		return answer("", todos, in)
 	})
 }
 
@@ -214,8 +212,7 @@ func (s *server) addByID(srv *mcp.Server, sp typed.Spec, verb string, apply func
 		if err != nil {
 			return nil, plan{}, err
 		}
-		text, p := answer(message, todos, listInput{})
-		return typed.Text(text), p, nil
+		return answer(message, todos, listInput{})
 	})
 }
 

@@ -6,6 +6,10 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tenon-mcp/tenon/internal/typed"
 )
 
 // A plan is the list as a program wants it: the part of it that the text shows.
@@ -161,7 +165,7 @@ func some(ids []string) string {
 }
 
 // answer shows the plan, as much of it as fits.
-func answer(message string, todos []todo, in listInput) (string, plan) {
+func answer(message string, todos []todo, in listInput) ([]mcp.Content, plan, error) {
 	p := plan{Message: message, Total: len(todos), Todos: []todo{}}
 	var chosen []todo
 	for _, t := range todos {
@@ -208,7 +212,7 @@ func answer(message string, todos []todo, in listInput) (string, plan) {
 		}
 		fmt.Fprintf(&b, "\n%d more are not shown: call list_todos with %s.\n", p.LeftOut, more)
 	}
-	return strings.TrimRight(b.String(), "\n"), p
+	return typed.Text(strings.TrimRight(b.String(), "\n")), p, nil
 }
 
 func (t todo) line(width int) string {
