@@ -125,8 +125,8 @@ func (s *scoped) Near(server, name string) ([]string, []tool.ID) {
 	return snap.NearServers(server, 3), tools[:min(len(tools), 5)]
 }
 
-// Offered implements call.Catalog.
-func (s *scoped) Offered(server string) string { return s.offered[server] }
+// Declaration implements call.Catalog.
+func (s *scoped) Declaration(server string) string { return declaration(s.o.Bundled, server) }
 
 // Decide implements call.Authority.
 func (a authority) Decide(r *call.Request) *tool.Decision {

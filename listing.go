@@ -44,7 +44,7 @@ func (g *Gateway) Tools(ctx context.Context, o ListOptions) (tool.Listing, error
 	if o.Server != "" {
 		m := p.byName[o.Server]
 		if m == nil {
-			return tool.Listing{}, p.noServer(o.Server)
+			return tool.Listing{}, view{g, p}.noServer(o.Server)
 		}
 		members = []*member{m}
 	}
@@ -79,23 +79,26 @@ func (s *scoped) withheld(tools []tool.Tool) []tool.Withheld {
 	return out
 }
 
-func offers(list []Bundled) map[string]string {
+// declaration says how a server that comes with Tenon, by whatever of its names, is declared;
+// "" for all others.
+func declaration(list []Bundled, name string) string {
 	const how = "is not declared in this pool: whoever runs Tenon adds %s under servers in its configuration (tenon.yaml)."
-	browser := fmt.Sprintf("A browser "+how, "playwright: {browser: {}}")
-	all := map[string]string{"playwright": browser, "browser": browser}
 	for _, b := range list {
-		for _, name := range append([]string{b.Name}, b.Aliases...) {
-			all[name] = fmt.Sprintf("It comes with Tenon, but "+how, name+": {bundled: "+b.Name+"}")
+		if b.Name == name || slices.Contains(b.Aliases, name) {
+			return fmt.Sprintf("It comes with Tenon, but "+how, name+": {bundled: "+b.Name+"}")
 		}
 	}
-	return all
+	if name == "playwright" || name == "browser" {
+		return fmt.Sprintf("A browser "+how, "playwright: {browser: {}}")
+	}
+	return ""
 }
 
-func (p *pool) noServer(name string) error {
+func (v view) noServer(name string) error {
 	text := fmt.Sprintf("There is no server %s.", name)
-	if how := p.offered[name]; how != "" {
+	if how := declaration(v.o.Bundled, name); how != "" {
 		text += " " + how
-	} else if near := p.catalog.Snapshot().NearServers(name, 3); len(near) > 0 {
+	} else if near := v.catalog.Snapshot().NearServers(name, 3); len(near) > 0 {
 		text += " The nearest are: " + strings.Join(near, ", ") + "."
 	}
 	return &tool.Error{Kind: tool.NotFound, Text: text}

@@ -38,8 +38,7 @@ type pool struct {
 	looks
 	pipeline
 	inUse
-	named   *named.Watch      // guarded by Gateway.offering
-	offered map[string]string // how a server that comes with Tenon is declared, by all its names
+	named *named.Watch // guarded by Gateway.offering
 }
 
 // newPool makes the pool of a configuration, beside the one before. Nothing of it
@@ -57,7 +56,7 @@ func newPool(g *Gateway, cfg *config.Config, old *pool) (*pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pool{cfg: cfg, byName: map[string]*member{}, policy: rules, trust: newTrust(cfg, g.log), inUse: newInUse(), offered: offers(g.o.Bundled)}
+	p := &pool{cfg: cfg, byName: map[string]*member{}, policy: rules, trust: newTrust(cfg, g.log), inUse: newInUse()}
 	if p.sampler, err = newSampler(cfg); err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ type shelf struct {
 	black tool.ID
 }
 
-func (s *shelf) Offered(name string) string {
+func (s *shelf) Declaration(name string) string {
 	if name == "python" {
 		return "It comes with Tenon."
 	}

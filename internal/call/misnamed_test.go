@@ -18,7 +18,7 @@ type downShelf struct {
 }
 
 func (*downShelf) HasServer(string) bool                 { return true }
-func (*downShelf) Offered(string) string                 { return "" }
+func (*downShelf) Declaration(string) string             { return "" }
 func (s *downShelf) Await(context.Context, string) error { return s.why }
 
 func misnamed(t *testing.T, c call.Catalog, server, name string) *tool.Result {

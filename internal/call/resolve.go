@@ -16,8 +16,8 @@ import (
 type Catalog interface {
 	// HasServer reports whether the server is configured.
 	HasServer(server string) bool
-	// Offered says how a server that is not there comes to be; "" where that is unknown.
-	Offered(server string) string
+	// Declaration says how a server that is not there is declared; "" where that is unknown.
+	Declaration(server string) string
 	// Await waits until the tools of the server are known; the error says why
 	// they will not be. An empty name waits for all servers, for as long as a
 	// correction may take, and fails for none of them.
@@ -168,7 +168,7 @@ func (r *Request) notFound(c Catalog, known bool, there []*tool.Tool) *tool.Resu
 		return r.fail(tool.NotFound, "%s", b.String())
 	}
 	nearServers, nearTools := c.Near(r.Server, r.Tool)
-	if how := c.Offered(r.Server); how != "" && !known {
+	if how := c.Declaration(r.Server); how != "" && !known {
 		b.WriteString(" " + how)
 	} else if meant := swapped(c, r); meant != nil {
 		b.WriteString(" Server and tool are mixed up.")
