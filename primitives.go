@@ -166,19 +166,14 @@ func (s *Session) resource(ctx context.Context, sees *scoped, as Viewer, at offe
 	if json.Unmarshal(span[0].In(result).Join(), &contents) != nil || len(contents) == 0 {
 		return result, nil
 	}
-	out := []byte{'['}
 	for i, c := range contents {
 		if textOf(c, "uri") == at.Key {
 			if edited, err := jsonrpc.Edit(c, jsonrpc.Field{Key: "uri", Value: jsonrpc.Quote(nil, uri)}); err == nil {
-				c = edited
+				contents[i] = edited
 			}
 		}
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, c...)
 	}
-	edited, err := jsonrpc.Edit(raw, jsonrpc.Field{Key: "contents", Value: append(out, ']')})
+	edited, err := jsonrpc.Edit(raw, jsonrpc.Field{Key: "contents", Value: jsonrpc.Array(contents)})
 	return tool.OneOf(edited), err
 }
 

@@ -2,6 +2,8 @@ package tenon
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"sync"
 
 	"github.com/tenon-mcp/tenon/internal/begun"
@@ -40,16 +42,11 @@ func ownTasks(s *Session, list tool.Bytes) (tool.Bytes, error) {
 	if err != nil {
 		return nil, err
 	}
-	mine := []byte{'['}
-	for _, task := range found {
-		if _, err := taskServer(s, textOf(task, "taskId")); err == nil {
-			if len(mine) > 1 {
-				mine = append(mine, ',')
-			}
-			mine = append(mine, task...)
-		}
-	}
-	out, err := jsonrpc.Edit(list.Join(), jsonrpc.Field{Key: "tasks", Value: append(mine, ']')})
+	mine := slices.DeleteFunc(found, func(task json.RawMessage) bool {
+		_, err := taskServer(s, textOf(task, "taskId"))
+		return err != nil
+	})
+	out, err := jsonrpc.Edit(list.Join(), jsonrpc.Field{Key: "tasks", Value: jsonrpc.Array(mine)})
 	return tool.OneOf(out), err
 }
 

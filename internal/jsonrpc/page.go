@@ -34,3 +34,19 @@ func ReadPage(result tool.Bytes, member string) (entries []json.RawMessage, next
 	}
 	return entries, next, nil
 }
+
+// Array returns entries as the array that ReadPage reads, each with the bytes it has.
+func Array[E ~[]byte](entries []E) []byte {
+	n := 2
+	for _, e := range entries {
+		n += len(e) + 1
+	}
+	out := append(make([]byte, 0, n), '[')
+	for i, e := range entries {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, e...)
+	}
+	return append(out, ']')
+}

@@ -37,3 +37,12 @@ func TestPagesByTheirExactNames(t *testing.T) {
 		}
 	}
 }
+
+func TestArray(t *testing.T) {
+	for _, want := range []string{`[]`, `[1.0]`, `[{"a": 1},null,"x"]`} {
+		entries, _, err := jsonrpc.ReadPage(tool.OneOf([]byte(`{"tools":`+want+`}`)), "tools")
+		if got := string(jsonrpc.Array(entries)); err != nil || got != want {
+			t.Errorf("got %s, %v; want %s", got, err, want)
+		}
+	}
+}

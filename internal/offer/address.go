@@ -56,14 +56,7 @@ func Readdress(result tool.Bytes, list, server string, lists func() (resources, 
 	if !changed {
 		return result
 	}
-	all := []byte{'['}
-	for i, block := range blocks {
-		if i > 0 {
-			all = append(all, ',')
-		}
-		all = append(all, block...)
-	}
-	out, err := jsonrpc.Edit(result.Join(), jsonrpc.Field{Key: list, Value: append(all, ']')})
+	out, err := jsonrpc.Edit(result.Join(), jsonrpc.Field{Key: list, Value: jsonrpc.Array(blocks)})
 	if err != nil {
 		return result
 	}

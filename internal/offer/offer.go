@@ -309,14 +309,8 @@ func (a *All) Match(uri string) (At, bool) {
 
 // Result returns the list as a result.
 func (a *All) Result() []byte {
-	out := append(jsonrpc.Quote([]byte{'{'}, a.kind.Member), ":["...)
-	for i, raw := range a.raw {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, raw...)
-	}
-	return append(out, "]}"...)
+	out := append(jsonrpc.Quote([]byte{'{'}, a.kind.Member), ':')
+	return append(append(out, jsonrpc.Array(a.raw)...), '}')
 }
 
 // wrapped begins an address that says its server.
