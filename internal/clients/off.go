@@ -56,14 +56,19 @@ func (s Settings) hold(servers []Server) error {
 	if s.Client == nil || len(servers) == 0 {
 		return nil
 	}
+	roots := map[string]*node{} // of the files: several vetoes are in one
 	for _, v := range vetoes[s.Client.ID] {
 		path := s.world.path(file{paths: v.paths})
 		if path == "" {
 			continue
 		}
-		_, at, _, err := Settings{Client: s.Client, Path: path, world: s.world}.load()
-		if err != nil {
-			return err
+		at, ok := roots[path]
+		if !ok {
+			var err error
+			if _, at, _, err = (Settings{Client: s.Client, Path: path, world: s.world}).load(); err != nil {
+				return err
+			}
+			roots[path] = at
 		}
 		for _, key := range v.keys {
 			if key == "." {
