@@ -260,15 +260,3 @@ func containers(t testing.TB, image string) []string {
 	}
 	return ids
 }
-
-// await polls until a condition holds.
-func await(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(time.Minute); !holds(); <-tick.C {
-		if time.Now().After(end) {
-			t.Fatalf("not so after a minute: %s", what)
-		}
-	}
-}

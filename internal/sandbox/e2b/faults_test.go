@@ -21,22 +21,6 @@ import (
 	"github.com/tenon-mcp/tenon/tool"
 )
 
-// await polls until something holds.
-func await(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	end := time.NewTimer(time.Minute)
-	defer end.Stop()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-end.C:
-			t.Fatal("in vain: " + what)
-		case <-tick.C:
-		}
-	}
-}
-
 func wantError(t *testing.T, name string, err error, kind sandbox.Kind, text string) {
 	t.Helper()
 	e, ok := errors.AsType[*sandbox.Error](err)
@@ -144,7 +128,7 @@ func TestCreateFaults(t *testing.T) {
 			ctx, cancel = context.WithCancel(ctx)
 			asking.Go(func() {
 				defer cancel()
-				await(t, "it is made", func() bool { return len(d.Machines()) > 0 })
+				sandboxtest.Until(t, "it is not made", func() bool { return len(d.Machines()) > 0 })
 			})
 		}
 		began := time.Now()
@@ -321,12 +305,12 @@ func TestVanishes(t *testing.T) {
 			return err
 		},
 		"keeping": func(t *testing.T, d *e2bdouble.Double, x sandbox.Sandbox) error {
-			await(t, "it is kept alive", func() bool { return len(d.Calls("/timeout")) > 5 })
+			sandboxtest.Until(t, "it is not kept alive", func() bool { return len(d.Calls("/timeout")) > 5 })
 			if len(d.Machines()) != 1 {
 				t.Error("it has ended by its time")
 			}
 			d.Expire(d.Machines()[0])
-			await(t, "it is done", func() bool { return x.Why() != "" })
+			sandboxtest.Until(t, "it is not done", func() bool { return x.Why() != "" })
 			_, err := x.Code(t.Context(), sandbox.Cell{Source: "1"})
 			return err
 		},
@@ -437,7 +421,7 @@ func TestSpare(t *testing.T) {
 	if s, err := b.Check(t.Context()); err != nil || s.Level != sandbox.LevelKernel || !strings.HasPrefix(s.Python, "3.") || len(s.Notes) < 2 {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	await(t, "it ends by its time", func() bool { return len(d.Machines()) == 0 })
+	sandboxtest.Until(t, "it does not end by its time", func() bool { return len(d.Machines()) == 0 })
 	x := sandboxtest.Create(t, b, sandbox.Spec{})
 	if o := sandboxtest.Sh(t, x, "echo fine"); o.Stdout != "fine\n" || len(d.Machines()) != 1 {
 		t.Errorf("got %+v, %v", o, d.Machines())
