@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,24 +45,23 @@ func beginner(url, dir string) {
 	select {}
 }
 
+// begun returns a process that is a beginner and has said so.
+func begun(t *testing.T, url, dir string, env ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	said := run(t, cmd, append(env, "STORE_TEST_CHILD="+url, "STORE_TEST_DIR="+dir)...)
+	if !said.Scan() || said.Text() != "begun" {
+		t.Fatal(said.Text())
+	}
+	return cmd
+}
+
 // Who verifies before anybody writes is told of the process that was killed and of the
 // call that it had begun, and changes nothing.
 func TestVerifyTellsOfTheDead(t *testing.T) {
 	onEach(t, func(t *testing.T, d dialect) {
 		url, dir := d.fresh(t)
-		cmd := exec.CommandContext(t.Context(), os.Args[0])
-		cmd.Env = append(os.Environ(), "STORE_TEST_CHILD="+url, "STORE_TEST_DIR="+dir)
-		stdout, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		said := bufio.NewScanner(stdout)
-		if !said.Scan() || said.Text() != "begun" {
-			t.Fatal(said.Text())
-		}
+		cmd := begun(t, url, dir)
 		verify := func() store.Verification {
 			t.Helper()
 			s := open(t, store.Options{URL: url, Dir: dir})
@@ -92,19 +90,7 @@ func TestBegunCallsOfTheDead(t *testing.T) {
 			t.Run("", func(t *testing.T) {
 				t.Parallel()
 				url, dir := d.fresh(t)
-				cmd := exec.CommandContext(t.Context(), os.Args[0])
-				cmd.Env = append(os.Environ(), "STORE_TEST_CHILD="+url, "STORE_TEST_DIR="+dir, "STORE_TEST_EAGER="+eager)
-				stdout, err := cmd.StdoutPipe()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
-				said := bufio.NewScanner(stdout)
-				if !said.Scan() || said.Text() != "begun" {
-					t.Fatal(said.Text())
-				}
+				cmd := begun(t, url, dir, "STORE_TEST_EAGER="+eager)
 				beside := open(t, store.Options{URL: url, Dir: dir})
 				if eager == "" {
 					page, err := beside.Calls(t.Context(), store.Filter{Running: true})

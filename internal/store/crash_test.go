@@ -54,6 +54,21 @@ func (tickContext) Done() <-chan struct{}       { return nil }
 func (tickContext) Err() error                  { return nil }
 func (tickContext) Value(any) any               { return nil }
 
+// run starts this test as another process, which the environment tells what to do, and
+// returns what that says.
+func run(t *testing.T, cmd *exec.Cmd, env ...string) *bufio.Scanner {
+	t.Helper()
+	cmd.Env = append(os.Environ(), env...)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return bufio.NewScanner(stdout)
+}
+
 // A process that is killed loses at most its last second, once it has its database, and
 // nothing is broken. The second is that of the best of three, since others work on this
 // machine.
@@ -70,15 +85,7 @@ func TestKilledWriter(t *testing.T) {
 				t.Parallel()
 				url, _ := d.fresh(t)
 				cmd := exec.CommandContext(t.Context(), os.Args[0])
-				cmd.Env = append(os.Environ(), "STORE_TEST_CHILD="+url, "STORE_TEST_EVERY=10ms") // no more than any machine can write
-				stdout, err := cmd.StdoutPipe()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
-				said := bufio.NewScanner(stdout)
+				said := run(t, cmd, "STORE_TEST_CHILD="+url, "STORE_TEST_EVERY=10ms") // no more than any machine can write
 				at := map[int]int64{}
 				last, first := -1, -1 // call, and call when some were written
 				for said.Scan() {
@@ -121,15 +128,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "record.db")
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -f 2000; exec "$0"`, os.Args[0])
-	cmd.Env = append(os.Environ(), "STORE_TEST_CHILD=sqlite:"+path)
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	said := bufio.NewScanner(stdout)
+	said := run(t, cmd, "STORE_TEST_CHILD=sqlite:"+path)
 	full := 0
 	for said.Scan() {
 		if strings.HasSuffix(said.Text(), "true") {
