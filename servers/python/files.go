@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"path"
@@ -14,7 +15,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/egress"
-	"github.com/tenon-mcp/tenon/internal/regular"
 	"github.com/tenon-mcp/tenon/internal/sandbox"
 	"github.com/tenon-mcp/tenon/internal/typed"
 )
@@ -106,26 +106,36 @@ func (s *server) openLocal(name string) (*os.File, error) {
 		if err != nil || !filepath.IsLocal(rel) {
 			continue
 		}
-		f, err := openBelow(root, rel)
-		if errors.Is(err, regular.ErrNot) {
-			return nil, errors.New("local_file_path is no ordinary file, but a folder or the like")
-		}
-		if err != nil {
+		f, err := openRegular(root, rel)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 			break
 		}
-		return f, nil
+		return f, err
 	}
 	return nil, typed.Refuse("the file is not there, or not in a folder that is opened for uploads (%s)", strings.Join(s.uploads, ", "))
 }
 
-// openBelow opens an ordinary file below a folder.
-func openBelow(root, rel string) (*os.File, error) {
+// openRegular opens an ordinary file below a folder.
+func openRegular(root, rel string) (*os.File, error) {
 	dir, err := os.OpenRoot(root)
 	if err != nil {
-		return nil, err
+		return nil, fs.ErrNotExist
 	}
 	defer dir.Close()
-	return regular.Open(dir, rel)
+	info, err := dir.Stat(rel)
+	switch {
+	case err != nil:
+		return nil, fs.ErrNotExist
+	case info.IsDir():
+		return nil, errors.New("local_file_path is a folder, not a file")
+	case !info.Mode().IsRegular():
+		return nil, errors.New("local_file_path is no ordinary file")
+	}
+	f, err := dir.Open(rel)
+	if err != nil {
+		return nil, fs.ErrPermission
+	}
+	return f, nil
 }
 
 // target is where a file goes: what ends with a slash or has no extension is a folder.
