@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/tenon-mcp/tenon/internal/call"
@@ -105,10 +104,8 @@ type sampledLink struct {
 // An answerer takes what a server sends by itself, and answers what it asks a model.
 type answerer struct {
 	relay.Handler
-	client bool // the client can
-
-	mu    sync.Mutex
-	calls []*sampledHop // that run on the link, the newest last; all of one client
+	client bool                          // the client can
+	calls  upstream.Running[*sampledHop] // all of one client
 }
 
 // Asked implements relay.Handler.
@@ -116,32 +113,11 @@ func (a *answerer) Asked(ctx context.Context, method string, params tool.Bytes) 
 	if method != createMessage || a.client {
 		return a.Handler.Asked(ctx, method, params)
 	}
-	a.mu.Lock()
-	var h *sampledHop
-	if n := len(a.calls); n > 0 {
-		h = a.calls[n-1]
-	}
-	a.mu.Unlock()
-	if h == nil {
+	h, ok := a.calls.Newest()
+	if !ok {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "a model is asked within calls of tools alone")
 	}
 	return h.sample(ctx, params.Join())
-}
-
-func (a *answerer) begin(h *sampledHop) (end func()) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.calls = append(a.calls, h)
-	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		for i, other := range a.calls {
-			if other == h {
-				a.calls = append(a.calls[:i:i], a.calls[i+1:]...)
-				return
-			}
-		}
-	}
 }
 
 // sample answers one question of the server for the call.
@@ -183,11 +159,11 @@ func (h *sampledHop) Send(ctx context.Context, s *relay.Sending) (tool.Bytes, er
 	if l, ok := s.Link.(sampledLink); ok {
 		out.Link = l.Link
 		if h.call != nil {
-			defer l.a.begin(h)()
+			defer l.a.calls.Begin(h)()
 		}
 		if s.Stream != nil && !l.a.client { // what comes with the answer belongs to this call for sure
 			a := &answerer{Handler: s.Stream}
-			defer a.begin(h)()
+			defer a.calls.Begin(h)()
 			out.Stream = a
 		}
 		return h.hop.Send(ctx, &out)

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -67,10 +65,8 @@ func (o opening) handler(d *dialer) wire.Handler {
 // asked are the calls that run on a link which is not shared, and whose server may ask
 // something. It is the handler of the link.
 type asked struct {
-	d *dialer
-
-	mu    sync.Mutex
-	calls []Handler // the newest last; all are of one session
+	d     *dialer
+	calls Running[Handler] // all are of one session
 }
 
 // askable returns how a link is opened whose server may ask the calls that run on it;
@@ -89,27 +85,13 @@ func (a *asked) begin(h Handler) (end func()) {
 	if a == nil || h == nil {
 		return func() {}
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.calls = append(a.calls, h)
-	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if i := slices.Index(a.calls, h); i >= 0 {
-			a.calls = slices.Delete(a.calls, i, i+1)
-		}
-	}
+	return a.calls.Begin(h)
 }
 
 // Asked implements Handler.
 func (a *asked) Asked(ctx context.Context, method string, params tool.Bytes) (tool.Bytes, *jsonrpc.Error) {
-	a.mu.Lock()
-	var h Handler
-	if n := len(a.calls); n > 0 {
-		h = a.calls[n-1]
-	}
-	a.mu.Unlock()
-	if h == nil {
+	h, ok := a.calls.Newest()
+	if !ok {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is answered within calls of tools alone", method)
 	}
 	return h.Asked(ctx, method, params)
