@@ -64,15 +64,17 @@ func TestFit(t *testing.T) {
 		wantKind      string
 		wantW, wantH  int
 		wantUntouched bool
+		says          string // of what was done
 	}{
-		{"image/png", 100, 50, picture.Limits{Bytes: 1 << 20, Side: 1000}, "image/png", 100, 50, true},
-		{"image/gif", 100, 50, picture.Limits{Bytes: 1 << 20, Side: 1000}, "image/gif", 100, 50, true},
-		{"image/bmp", 100, 50, picture.Limits{Bytes: 1 << 20, Side: 1000}, "image/png", 100, 50, false},
-		{"image/tiff", 100, 50, picture.Limits{Bytes: 1 << 20, Side: 1000}, "image/png", 100, 50, false},
-		{"image/png", 400, 200, picture.Limits{Bytes: 1 << 20, Side: 100}, "image/png", 100, 50, false},
-		{"image/jpeg", 400, 200, picture.Limits{Bytes: 1 << 20, Side: 100}, "image/jpeg", 100, 50, false},
-		{"image/png", 400, 200, picture.Limits{Bytes: 60_000, Side: 1000}, "image/jpeg", 400, 200, false},
-		{"image/png", 400, 200, picture.Limits{Bytes: 10_000, Side: 1000}, "image/jpeg", 168, 84, false},
+		{"image/png", 100, 50, picture.Limits{Bytes: 1 << 20, Side: 1000}, "image/png", 100, 50, true, ""},
+		{"image/gif", 100, 50, picture.Limits{Bytes: 1 << 20, Side: 1000}, "image/gif", 100, 50, true, ""},
+		{"image/bmp", 100, 50, picture.Limits{Bytes: 1 << 20, Side: 1000}, "image/png", 100, 50, false, "sent as PNG, converted from BMP"},
+		{"image/tiff", 100, 50, picture.Limits{Bytes: 1 << 20, Side: 1000}, "image/png", 100, 50, false, "sent as PNG, converted from TIFF"},
+		{"image/png", 400, 200, picture.Limits{Bytes: 1 << 20, Side: 100}, "image/png", 100, 50, false, "sent as PNG of 100 × 50 pixels, made smaller from 400 × 200"},
+		{"image/jpeg", 400, 200, picture.Limits{Bytes: 1 << 20, Side: 100}, "image/jpeg", 100, 50, false, "sent as JPEG of 100 × 50 pixels, made smaller from 400 × 200"},
+		{"image/png", 400, 200, picture.Limits{Bytes: 60_000, Side: 1000}, "image/jpeg", 400, 200, false, "sent as JPEG, converted from PNG"},
+		{"image/png", 400, 200, picture.Limits{Bytes: 10_000, Side: 1000}, "image/jpeg", 168, 84, false, "made smaller from 400 × 200"},
+		{"image/gif", 400, 200, picture.Limits{Bytes: 1 << 20, Side: 100}, "image/png", 100, 50, false, "; of a GIF that moves that is the first picture"},
 	} {
 		b := write(t, noise(c.w, c.h), c.kind)
 		if got := picture.Sniff(b); got != c.kind {
@@ -83,7 +85,7 @@ func TestFit(t *testing.T) {
 			t.Fatalf("%+v: %v", c, err)
 		}
 		got, _, err := image.DecodeConfig(bytes.NewReader(f.Data))
-		if err != nil || picture.Sniff(f.Data) != f.MIME || f.MIME != c.wantKind || got.Width != f.Width || len(f.Data) > c.limits.Bytes || (f.Changed == "") != c.wantUntouched || bytes.Equal(f.Data, b) != c.wantUntouched {
+		if err != nil || picture.Sniff(f.Data) != f.MIME || f.MIME != c.wantKind || got.Width != f.Width || len(f.Data) > c.limits.Bytes || (f.Changed == "") != c.wantUntouched || !strings.Contains(f.Changed, c.says) || bytes.Equal(f.Data, b) != c.wantUntouched {
 			t.Errorf("%+v: %s of %d × %d, %d bytes, %q, %v", c, f.MIME, f.Width, f.Height, len(f.Data), f.Changed, err)
 		}
 		if c.limits.Bytes != 10_000 && (f.Width != c.wantW || f.Height != c.wantH) {
@@ -134,6 +136,9 @@ func TestOrientation(t *testing.T) {
 			img, _, err := image.Decode(bytes.NewReader(f.Data))
 			if err != nil {
 				t.Fatal(err)
+			}
+			if o != 1 && !strings.Contains(f.Changed, "sent as JPEG written anew") {
+				t.Errorf("%d: it says %q", o, f.Changed)
 			}
 			w, h := img.Bounds().Dx(), img.Bounds().Dy()
 			if (w < h) != (o >= 5) {
