@@ -77,7 +77,7 @@ func (d Definitions) Compare(ctx context.Context, names []string, told func(serv
 	var members []*member
 	for _, name := range names {
 		if p.byName[name] == nil {
-			return nil, view{d.g, p}.noServer(name)
+			return nil, noServer(view{d.g, p}, name)
 		}
 	}
 	for _, m := range p.members {

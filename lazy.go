@@ -209,7 +209,7 @@ func (v lazyTools) search(ctx context.Context, r *call.Request) (tool.Bytes, err
 		return nil, &tool.Error{Kind: tool.Denied, Text: "Nobody has decided on this caller."}
 	}
 	if q.Server != "" && v.byName[q.Server] == nil {
-		return nil, v.noServer(q.Server)
+		return nil, noServer(v.view, q.Server)
 	}
 	if err := v.Await(ctx, ""); err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func (g *Gateway) Tools(ctx context.Context, o ListOptions) (tool.Listing, error
 	if o.Server != "" {
 		m := p.byName[o.Server]
 		if m == nil {
-			return tool.Listing{}, view{g, p}.noServer(o.Server)
+			return tool.Listing{}, noServer(view{g, p}, o.Server)
 		}
 		members = []*member{m}
 	}
@@ -94,7 +94,7 @@ func declaration(list []Bundled, name string) string {
 	return ""
 }
 
-func (v view) noServer(name string) error {
+func noServer(v view, name string) error {
 	text := fmt.Sprintf("There is no server %s.", name)
 	if how := declaration(v.o.Bundled, name); how != "" {
 		text += " " + how

@@ -192,7 +192,7 @@ func (v view) known(id tool.ID) (*tool.Tool, bool) {
 // explained returns the tool of an ID, and what is not known of it.
 func (v view) explained(ctx context.Context, id tool.ID) (*tool.Tool, string, error) {
 	if !v.HasServer(id.Server) {
-		return nil, "", v.noServer(id.Server)
+		return nil, "", noServer(v, id.Server)
 	}
 	if t, ok := v.known(id); ok {
 		return t, "", nil

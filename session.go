@@ -179,7 +179,7 @@ func (s *Session) route(ctx context.Context, v view, as Viewer, r relay.Request)
 	}
 	m := v.byName[server]
 	if m == nil {
-		return nil, v.noServer(server)
+		return nil, noServer(v, server)
 	}
 	if err := sees.mayReach(m); err != nil {
 		return nil, err
@@ -347,7 +347,7 @@ func (s Window) About(ctx context.Context, o Viewer) (About, error) {
 	}
 	m := v.byName[s.server]
 	if m == nil {
-		return About{}, v.noServer(s.server)
+		return About{}, noServer(v, s.server)
 	}
 	if err := sees.mayReach(m); err != nil {
 		return About{}, err
