@@ -39,7 +39,24 @@ var (
 )
 
 // inPlace is a pool in this process.
-type inPlace struct{ *tenon.Gateway }
+type inPlace struct {
+	*tenon.Gateway
+	a *app
+}
+
+// Close closes the pool, and tells of calls that no record will tell of: the log, which a
+// gateway has, nobody sees here.
+func (p inPlace) Close() error {
+	err := p.Gateway.Close()
+	if st, ok := p.Record().Status(); ok && st.Unrecorded > 0 {
+		why := ""
+		if st.Gone != "" {
+			why = ": " + st.Gone
+		}
+		p.a.note("warning: %s went on without a record, for %s could not be written%s", count(int(st.Unrecorded), "call"), st.Where, why)
+	}
+	return err
+}
 
 // Status returns the state of each server.
 func (p inPlace) Status(context.Context) ([]tool.ServerStatus, error) { return p.Gateway.Status(), nil }
@@ -70,7 +87,7 @@ func (a *app) open(ctx context.Context) (pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return inPlace{gw}, nil
+	return inPlace{gw, a}, nil
 }
 
 // gateway returns the URL of the gateway to use, or nothing.
