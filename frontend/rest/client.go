@@ -230,6 +230,8 @@ func repeatable(ctx context.Context, c *Client, call tool.Call) bool {
 // in their order.
 func (c *Client) CallBatch(ctx context.Context, calls []tool.Call) []*tool.Result {
 	begun := time.Now()
+	ctx, cancel := limited(ctx, inTurn(calls))
+	defer cancel()
 	bodies := make([]callBody, len(calls))
 	for i, call := range calls {
 		bodies[i] = bodyOf(call)
@@ -247,6 +249,19 @@ func (c *Client) CallBatch(ctx context.Context, calls []tool.Call) []*tool.Resul
 		results[i] = failure(call, begun, err)
 	}
 	return results
+}
+
+// inTurn returns how long calls may take one after the other, or 0 where one of them has
+// no timeout of its own.
+func inTurn(calls []tool.Call) time.Duration {
+	var sum time.Duration
+	for _, call := range calls {
+		if call.Timeout <= 0 {
+			return 0
+		}
+		sum += call.Timeout
+	}
+	return sum
 }
 
 // limited bounds how long a call with a timeout of its own is waited for.
