@@ -169,10 +169,17 @@ func tuneRuntime(s tenon.Settings) {
 
 // run runs the listener and stdio, as wanted, until ctx ends or one of them does.
 func (s *serving) run(ctx context.Context) error {
+	asked := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, s.gw.Approvals().Leave)()
 	var wg sync.WaitGroup
+	wg.Go(func() {
+		<-ctx.Done()
+		if asked.Err() != nil {
+			s.note("ending: calls that run are waited for, %s at most; the next interrupt ends them at once", cmp.Or(s.Grace, web.DefaultGrace))
+		}
+	})
 	var listener, stream, gone error
 	wg.Go(func() {
 		if gone = (reloader{s.app, s.gw, s.log}).run(ctx); gone != nil {
