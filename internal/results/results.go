@@ -329,7 +329,7 @@ func (s *Store) find(caller, id string) (*item, error) {
 	s.mu.Unlock()
 	if it == nil || it.caller != caller || !time.Now().Before(it.handle.ExpiresAt) {
 		// Whose it is, and whether it ever was, is not for others to know.
-		return nil, &tool.Error{Kind: tool.NotFound, Text: fmt.Sprintf("There is no stored result %q: it has expired or was never yours. "+
+		return nil, &tool.Error{Kind: tool.NotFound, Text: fmt.Sprintf("There is no stored result %q: it has expired, was never yours, or its gateway has ended since. "+
 			"Stored results are kept for %s at most. Make the call again that gave it.", clipped(id, 64), s.o.TTL)}
 	}
 	return it, nil

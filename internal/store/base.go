@@ -56,8 +56,8 @@ func (b *base) open(ctx context.Context) (*sql.DB, error) {
 		return nil, err
 	}
 	if err := b.migrate(ctx, db); err != nil {
-		if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code()&0xff == notDatabase {
-			err = &foreignError{b.url}
+		if e, ok := errors.AsType[*sqlite.Error](err); ok && (e.Code()&0xff == notDatabase || e.Code()&0xff == corrupt) {
+			err = &foreignError{b.url, e.Code()&0xff == corrupt}
 		}
 		return nil, errors.Join(err, db.Close())
 	}
@@ -70,20 +70,31 @@ func (b *base) open(ctx context.Context) (*sql.DB, error) {
 	return db, nil
 }
 
-// notDatabase is the code of SQLite for a file that it did not write, or whose beginning
-// was overwritten.
-const notDatabase = 26
+// Codes of SQLite.
+const (
+	corrupt     = 11 // a part of the file is missing, or was overwritten
+	notDatabase = 26 // it did not write the file, or its beginning was overwritten
+)
 
-// A foreignError is the error for a file that is no record.
-type foreignError struct{ path string }
+// A foreignError is the error for a file that is no record, or none any more.
+type foreignError struct {
+	path    string
+	damaged bool
+}
 
 // Error returns the text.
 func (e *foreignError) Error() string {
+	if e.damaged {
+		return e.path + " is damaged: a part of it is missing or was overwritten"
+	}
 	return e.path + " is no record of Tenon: it is no database, or one that was overwritten"
 }
 
 // remedy says what to do about it.
 func (e *foreignError) remedy() string {
+	if e.damaged {
+		return "move " + e.path + " away, and a new record is begun; what is left in it the program sqlite3 can get out (.recover)"
+	}
 	return "move " + e.path + " away, and a new record is begun; or name another file as store.url"
 }
 
