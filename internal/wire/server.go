@@ -88,7 +88,7 @@ func NewServer(o ServerOptions) *Server {
 		o.Places = new(share.Places)
 	}
 	s := &Server{o: o, sessions: map[string]*httpSession{}}
-	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	s.ctx, s.cancel = context.WithCancelCause(context.Background()) //nolint:forbidigo // Close ends it
 	s.tasks.Go(s.endIdle)
 	return s
 }
@@ -326,12 +326,12 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, caller tool.Caller)
 
 // toStream sends a notification on the newest stream of the session.
 func (hs *httpSession) toStream(method string, params []byte) error {
-	hs.mu.Lock()
-	defer hs.mu.Unlock()
-	if len(hs.streams) == 0 {
-		return errors.New("client has no stream open")
+	for stream := hs.newest(); stream != nil; stream = hs.newest() {
+		if err := stream.notify(method, params); !errors.Is(err, ErrClosed) {
+			return err
+		}
 	}
-	return hs.streams[len(hs.streams)-1].notify(method, params)
+	return errors.New("client has no stream open")
 }
 
 func (s *Server) delete(w http.ResponseWriter, r *http.Request, caller tool.Caller) {
