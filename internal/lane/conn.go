@@ -35,7 +35,7 @@ type conn struct {
 	cooled bool               // the patrol's call was heard, and did not count
 	cancel context.CancelFunc // ends the context of the request that runs
 	end    context.CancelFunc // ends that of all
-	mu     sync.Mutex         // held by the patrol while it acts, and for cancel and held
+	mu     sync.Mutex         // held by the patrol while it acts, and for cancel, held, hasEarly and lasting
 	held   Held               // see Detach
 
 	watch // of the patrol
@@ -48,6 +48,7 @@ type watch struct {
 	watcher  sync.WaitGroup
 	early    [1]byte // what it has read
 	hasEarly bool
+	lasting  bool // the answer ends with the first byte after its request; see Detach
 }
 
 func newConn(s *Server, rwc net.Conn) *conn {

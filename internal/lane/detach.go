@@ -22,10 +22,25 @@ type leaving struct {
 // goroutine is kept for it but the one that reads the connection: nothing of the
 // request, of its context or of the handler's frames stays in memory.
 //
-// It reports false, and does nothing, where the request does not allow it. A handler
-// that panics afterwards has ended the connection, and h hears nothing.
+// It reports false, and the answer stays with its handler, where the request does not
+// allow it. A handler that panics afterwards has ended the connection, and h hears nothing.
+//
+// Either way the client has to be silent from here on: what it sends would wait for an
+// answer that does not end, and hide that the client has gone. So the answer ends with
+// it, as if the client had gone, and what was sent is served after it.
 func (w *response) Detach(h Held) bool {
-	if !w.apart || w.over {
+	if w.over {
+		return false
+	}
+	c := w.c
+	c.mu.Lock()
+	c.lasting = true
+	early := c.hasEarly
+	c.mu.Unlock()
+	if early {
+		c.gone()
+	}
+	if !w.apart {
 		return false
 	}
 	w.left = h
@@ -39,7 +54,7 @@ func detach(w *response, gone bool) {
 	c.out.flush()
 	c.out.b, c.out.lean = nil, true
 	c.mu.Lock()
-	c.cancel, c.held = c.end, w.left
+	c.cancel, c.held = func() {}, w.left // the connection may go on
 	c.mu.Unlock()
 	if gone || c.s.closing.Load() || c.common.Context().Err() != nil {
 		c.gone()
@@ -79,6 +94,7 @@ func (c *conn) finish(w *response) bool {
 		c.endWatch()
 		c.s.watch(c)
 	}
+	c.lasting = false // nobody watches now
 	return keep && !c.s.closing.Load()
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/lane"
@@ -196,4 +197,94 @@ func TestDetachContext(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	l.stop(t)
+}
+
+// TestDetachSilence: a client that sends more behind a request whose answer was left,
+// or was to be left, ends that answer, and what it sends is served after it. So nothing
+// hides that it has gone.
+func TestDetachSilence(t *testing.T) {
+	for name, c := range map[string]struct {
+		request string
+		early   bool // what is sent more comes before the answer is left
+		stays   bool // the answer stays with the handler
+	}{
+		"left":                     {request: bareGet},
+		"left, and more before":    {request: bareGet, early: true},
+		"not left":                 {request: bareGet + bareGet[:1], stays: true},
+		"not left, more before it": {request: bareGet + bareGet[:1], early: true, stays: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { silence(t, c.request, c.early, c.stays) })
+		})
+	}
+}
+
+func silence(t *testing.T, first string, early, stays bool) {
+	ended := make(chan string, 2)
+	begins := make(chan struct{})
+	requests := 0
+	s := lane.New(&http.Server{BaseContext: base(t.Context()), ErrorLog: silent, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if requests++; requests > 1 {
+			time.Sleep(time.Second)
+			fmt.Fprint(w, "served ", r.Context().Err())
+			return
+		}
+		<-begins
+		d, ok := w.(detacher)
+		if !ok {
+			t.Error("not in the lane")
+			return
+		}
+		h := &holder{ResponseWriter: w, detacher: d, ended: ended, gone: make(chan struct{})}
+		switch left := d.Detach(h); {
+		case left == stays:
+			t.Error("left:", left)
+		case stays:
+			<-r.Context().Done()
+			ended <- "gone"
+		}
+	})})
+	ln := newListener()
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = s.Serve(ln) })
+	conn := ln.dial()
+	rest := (bareGet + bareGet)[len(first):]
+	_, _ = io.WriteString(conn, first)
+	if !early {
+		close(begins)
+	}
+	time.Sleep(time.Second) // the patrol has passed
+	if len(ended) > 0 {
+		t.Error("the answer ended by itself")
+	}
+	_, _ = io.WriteString(conn, rest[:1])
+	time.Sleep(time.Second)
+	if early {
+		close(begins)
+	}
+	synctest.Wait()
+	select {
+	case <-ended:
+	default:
+		t.Error("the answer goes on")
+		_ = conn.Close()
+	}
+	r := bufio.NewReader(conn)
+	_, _ = io.WriteString(conn, rest[1:])
+	time.Sleep(time.Second / 2)
+	_, _ = io.WriteString(conn, bareGet) // which ends nothing: that answer comes to its end
+	for _, want := range []string{"", "served <nil>", "served <nil>"} {
+		res, err := http.ReadResponse(r, nil)
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		if text, err := io.ReadAll(res.Body); err != nil || string(text) != want {
+			t.Errorf("got %q, %v, want %q", text, err, want)
+		}
+		_ = res.Body.Close()
+	}
+	_ = conn.Close()
+	_ = s.Shutdown(context.WithoutCancel(t.Context()))
+	serving.Wait()
 }

@@ -156,8 +156,11 @@ func (c *conn) enter(p phase) phase {
 func (c *conn) startWatch() {
 	c.watcher.Go(func() {
 		n, err := c.rwc.Read(c.early[:])
+		c.mu.Lock()
 		c.hasEarly = n > 0 // the next request; whether the client waits for this one is not seen then
-		if err != nil {
+		over := err != nil || c.lasting
+		c.mu.Unlock()
+		if over {
 			c.gone() // or the request is over already
 		}
 	})

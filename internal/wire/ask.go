@@ -55,12 +55,7 @@ func (hs *httpSession) ask(ctx context.Context, stream *eventStream, method stri
 
 // askOnStream sends a request on the newest stream that the client has open.
 func (hs *httpSession) askOnStream(ctx context.Context, method string, params []byte) (tool.Bytes, error) {
-	hs.mu.Lock()
-	var stream *eventStream
-	if n := len(hs.streams); n > 0 {
-		stream = hs.streams[n-1]
-	}
-	hs.mu.Unlock()
+	stream := hs.newest()
 	if stream == nil {
 		return nil, ErrCannotAsk
 	}

@@ -27,7 +27,10 @@ const (
 	waitingCost = 64
 )
 
-var errSlow = errors.New("client reads too slowly: the notification is dropped")
+var (
+	errSlow    = errors.New("client reads too slowly: the notification is dropped")
+	errUnknown = errors.New("the credential of the stream is not known any more")
+)
 
 // eventStream is a response that becomes an event stream with its first
 // notification. Nobody who sends on it ever waits: a slow client holds up neither
@@ -60,11 +63,13 @@ type outlet struct {
 	beat  *time.Timer
 	every time.Duration // of the beat
 	quiet time.Duration // since the last comment
+
+	looked time.Time // when the credential was known
 }
 
 // open starts the stream. It is called with the lock held.
 func (s *eventStream) open() {
-	s.out = &outlet{slowWriter: *newSlowWriter(s.w), every: keepAlive}
+	s.out = &outlet{slowWriter: *newSlowWriter(s.w), every: keepAlive, looked: time.Now()}
 	if s.held != nil && s.held.r != nil {
 		s.out.every = knownEvery
 	}
@@ -208,7 +213,7 @@ func (s *eventStream) end(id []byte, result tool.Bytes, e *jsonrpc.Error) bool {
 }
 
 // write writes what waits, and reports whether the stream is over. Once the client is
-// gone it only empties the queue.
+// gone, or its credential, it only empties the queue.
 func (s *eventStream) write() (over bool) {
 	over = true // where something panics
 	defer func() {
@@ -222,6 +227,9 @@ func (s *eventStream) write() (over bool) {
 			s.pass()
 		}
 		for _, event := range events {
+			if time.Since(s.out.looked) > knownEvery { // a client can take its time over what waits
+				s.look()
+			}
 			s.out.write(eventHead)
 			for _, part := range oneLine(event) {
 				s.out.write(part)
@@ -241,14 +249,26 @@ func (s *eventStream) write() (over bool) {
 
 // pass does what is due when a beat has passed.
 func (s *eventStream) pass() {
-	if s.held != nil && !s.held.known() {
-		s.finish()
+	if s.look(); s.out.err != nil {
 		return
 	}
 	if s.out.quiet += s.out.every; s.out.quiet >= keepAlive {
 		s.out.quiet = 0
 		s.out.write(keepAliveComment)
 	}
+}
+
+// look ends the stream of a credential that is not known any more. Nothing of what
+// waits is written then.
+func (s *eventStream) look() {
+	s.out.looked = time.Now()
+	if s.held == nil || s.held.known() {
+		return
+	}
+	if s.out.err == nil {
+		s.out.err = errUnknown
+	}
+	s.finish()
 }
 
 // close is called when nothing more will be written.
@@ -275,6 +295,13 @@ func (s *eventStream) finish() {
 		s.ended = true
 		s.start()
 	}
+}
+
+// over reports whether nothing more can be put on the stream.
+func (s *eventStream) over() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended
 }
 
 // take returns what waits, whether something is due, and whether nothing more will

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"net/http"
+	"slices"
 )
 
 // A detacher is a response that can go on without its handler, the stack of that and
@@ -99,6 +100,18 @@ func (hs *httpSession) add(stream *eventStream) bool {
 	defer hs.mu.Unlock()
 	hs.streams = append(hs.streams, stream)
 	return hs.ctx.Err() == nil
+}
+
+// newest returns the newest of the streams that have not ended, or nil.
+func (hs *httpSession) newest() *eventStream {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	for _, stream := range slices.Backward(hs.streams) {
+		if !stream.over() {
+			return stream
+		}
+	}
+	return nil
 }
 
 // endStreams is called once the session has ended.

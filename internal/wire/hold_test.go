@@ -195,6 +195,98 @@ func TestHeldStreamGone(t *testing.T) {
 	<-w.released
 }
 
+// TestUnknownCredential: once a credential is not known any more nothing that waits on
+// its stream is written, be it that nothing was written when that was noticed, or that a
+// client takes its time over what was.
+func TestUnknownCredential(t *testing.T) {
+	for name, slow := range map[string]bool{"before anything is written": false, "while much is written": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { unknownCredential(t, slow) })
+		})
+	}
+}
+
+func unknownCredential(t *testing.T, slow bool) {
+	const all = 100
+	var known atomic.Bool
+	known.Store(true)
+	var todo []func()
+	w := &held{left: newLeft(), released: make(chan struct{}), start: func(f func()) { todo = append(todo, f) }}
+	o := wire.ServerOptions{
+		Admit: func(http.ResponseWriter, *http.Request) (tool.Caller, bool) {
+			return tool.Caller{Name: "a", Grant: &tool.Grant{Key: "k"}}, true
+		},
+		Known: func(*http.Request) bool { return known.Load() },
+	}
+	_, session := openSession(t, o, func(srv *wire.Server, r *http.Request) { srv.ServeHTTP(w, r) })
+	w.h.Begin()
+	for range all {
+		if err := session.Notify("n", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began := time.Now()
+	most := 0
+	if slow { // a message takes about a third of a second, and the credential goes with the tenth
+		w.moved = func(bool) {
+			if time.Sleep(100 * time.Millisecond); strings.Count(w.text(), "event: ") == 10 {
+				known.Store(false)
+			}
+		}
+		most = 10 + 5 // those of a second, and the one that was begun
+	} else {
+		known.Store(false)
+		time.Sleep(1500 * time.Millisecond)
+	}
+	synctest.Wait()
+	if len(todo) != 1 {
+		t.Fatalf("%d goroutines write", len(todo))
+	}
+	todo[0]()
+	<-w.released
+	if n := strings.Count(w.text(), "event: "); n > most {
+		t.Errorf("%d of %d messages were written in %v, want %d at most", n, all, time.Since(began), most)
+	}
+	if err := session.Notify("late", nil); err == nil {
+		t.Error("a stream that has ended takes more")
+	}
+}
+
+// TestNewestStream: what a session is told goes to the newest of its streams that has not
+// ended, though the end of another has not come to its client.
+func TestNewestStream(t *testing.T) {
+	var todo []func()
+	streams := make([]*held, 2)
+	_, session := openSession(t, wire.ServerOptions{}, func(srv *wire.Server, r *http.Request) {
+		for i := range streams {
+			streams[i] = &held{left: newLeft(), released: make(chan struct{}), start: func(f func()) { todo = append(todo, f) }}
+			srv.ServeHTTP(streams[i], r)
+			streams[i].h.Begin()
+		}
+	})
+	say := func(method string) {
+		t.Helper()
+		if err := session.Notify(method, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	say("n/1")
+	streams[1].h.Gone()
+	say("n/2")
+	streams[0].h.Gone()
+	if err := session.Notify("n/3", nil); err == nil {
+		t.Error("streams that have ended take more")
+	}
+	for _, write := range todo {
+		write()
+	}
+	for i, want := range []string{"n/2", "n/1"} {
+		if text := streams[i].text(); strings.Count(text, "event: ") != 1 || !strings.Contains(text, want) {
+			t.Errorf("stream %d has %q, want %s alone", i+1, text, want)
+		}
+	}
+}
+
 // TestStreamTime: a stream on which nothing is said has a comment now and then, and
 // ends with the client, the credential, the session and the server, whether its handler
 // stays or has left.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"net/http"
 	"time"
 )
@@ -53,7 +54,7 @@ func (s *slowWriter) move() {
 
 // done lifts the deadline: the connection may have another request.
 func (s *slowWriter) done() {
-	if s.err == nil {
+	if s.err == nil || errors.Is(s.err, errUnknown) { // of which the connection knows nothing
 		_ = s.control.SetWriteDeadline(time.Time{}) // as above
 	}
 }
