@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -100,6 +101,7 @@ func noteOpens(ctx context.Context, a *app, p pool, c tool.Call, res *tool.Resul
 // carryOut adds the single arguments, typed by the tool's schema, and makes the
 // call. Without any, the arguments pass as they were given.
 func carryOut(ctx context.Context, a *app, p pool, c tool.Call, assigned []assignment) *tool.Result {
+	begun := time.Now()
 	if len(assigned) > 0 {
 		schema, err := a.schemaFor(ctx, p, c)
 		if err == nil {
@@ -109,13 +111,22 @@ func carryOut(ctx context.Context, a *app, p pool, c tool.Call, assigned []assig
 			return &tool.Result{Server: c.Server, Tool: c.Tool, Kind: tool.KindOf(err), Message: err.Error(), Err: err}
 		}
 	}
-	return p.Call(ctx, a.complete(c))
+	c = a.complete(c)
+	if c.Timeout > 0 { // it bounds the whole
+		c.Timeout = max(c.Timeout-time.Since(begun), time.Millisecond)
+	}
+	return p.Call(ctx, c)
 }
 
 // schemaFor returns the schema of the tool's arguments, or nil where there is no
 // such tool: then the call is made all the same, for the gateway to correct.
 func (a *app) schemaFor(ctx context.Context, p pool, c tool.Call) (json.RawMessage, error) {
+	ctx, cancel := a.bounded(ctx)
+	defer cancel()
 	l, err := p.Tools(ctx, tenon.ListOptions{Viewer: a.scope(), Server: c.Server})
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return nil, &tool.Error{Kind: tool.Timeout, Text: "The time given by --timeout has passed before the call was made: the list of tools did not come.", Err: ctx.Err()}
+	}
 	if ctx.Err() != nil {
 		return nil, &tool.Error{Kind: tool.Canceled, Text: "The call was canceled.", Err: ctx.Err()}
 	}

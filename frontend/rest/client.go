@@ -29,10 +29,6 @@ type Client struct {
 	http  *http.Client
 }
 
-// answerGrace is how much longer than the timeout of a call the client waits for
-// the gateway to say that it passed.
-const answerGrace = 10 * time.Second
-
 // NewClient returns a client of the gateway at a URL such as
 // http://127.0.0.1:8400; that of its REST API or of its MCP endpoint will do. The
 // token is sent with each request; the zero one is not.
@@ -166,14 +162,12 @@ func bodyOf(c tool.Call) callBody {
 // holds an error where the gateway could not be asked.
 func (c *Client) Call(ctx context.Context, call tool.Call) *tool.Result {
 	begun := time.Now()
-	ctx, cancel := limited(ctx, call.Timeout)
-	defer cancel()
 	look, stop := context.WithCancel(ctx)
 	var looking sync.WaitGroup
 	safe := false
 	looking.Go(func() { safe = repeatable(look, c, call) })
 	var res tool.Result
-	err := c.post(ctx, "/calls", bodyOf(call), &res)
+	err := c.postWithin(ctx, call.Timeout, "/calls", bodyOf(call), &res)
 	e, ok := errors.AsType[*tool.Error](err)
 	lost := ok && e.Kind == tool.OutcomeUnknown
 	if lost { // a gateway that is gone refuses the question at once, and another may be there by now
@@ -230,14 +224,12 @@ func repeatable(ctx context.Context, c *Client, call tool.Call) bool {
 // in their order.
 func (c *Client) CallBatch(ctx context.Context, calls []tool.Call) []*tool.Result {
 	begun := time.Now()
-	ctx, cancel := limited(ctx, inTurn(calls))
-	defer cancel()
 	bodies := make([]callBody, len(calls))
 	for i, call := range calls {
 		bodies[i] = bodyOf(call)
 	}
 	var out batchResults
-	err := c.post(ctx, "/calls/batch", map[string]any{"calls": bodies}, &out)
+	err := c.postWithin(ctx, inTurn(calls), "/calls/batch", map[string]any{"calls": bodies}, &out)
 	if err == nil && len(out.Results) == len(calls) {
 		return out.Results
 	}
@@ -262,14 +254,6 @@ func inTurn(calls []tool.Call) time.Duration {
 		sum += call.Timeout
 	}
 	return sum
-}
-
-// limited bounds how long a call with a timeout of its own is waited for.
-func limited(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
-	if timeout <= 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, timeout+answerGrace)
 }
 
 // failure is the result of a call that the gateway gave none for.
@@ -299,11 +283,17 @@ func (c *Client) get(ctx context.Context, path string, q url.Values, out any) er
 }
 
 func (c *Client) post(ctx context.Context, path string, in, out any) error {
+	return c.postWithin(ctx, 0, path, in, out)
+}
+
+// postWithin posts what the gateway is to answer within own, or 0 where it may take as
+// long as it lives.
+func (c *Client) postWithin(ctx context.Context, own time.Duration, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return &tool.Error{Kind: tool.Invalid, Text: "The call is no JSON: " + err.Error(), Err: err}
 	}
-	b, err := c.do(ctx, http.MethodPost, path, body)
+	b, err := c.exchange(ctx, own, http.MethodPost, path, body)
 	if err != nil {
 		return err
 	}
@@ -319,6 +309,13 @@ func (c *Client) decode(b []byte, out any) error {
 
 // do sends one request and returns the body of an answer of status 200.
 func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	return c.exchange(ctx, 0, method, path, body)
+}
+
+// exchange is do for what the gateway is to answer within own.
+func (c *Client) exchange(ctx context.Context, own time.Duration, method, path string, body []byte) ([]byte, error) {
+	ctx, end := c.attend(ctx, own)
+	defer end()
 	res, err := c.send(ctx, method, path, body)
 	if err != nil {
 		return nil, err
@@ -326,7 +323,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]by
 	defer res.Body.Close()
 	answer, err := io.ReadAll(res.Body)
 	if err != nil {
-		return nil, c.lost(method, err)
+		return nil, c.lost(ctx, method, err)
 	}
 	return answer, nil
 }
@@ -344,7 +341,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (*h
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, c.lost(method, err)
+		return nil, c.lost(ctx, method, err)
 	}
 	if res.StatusCode == http.StatusOK {
 		return res, nil
@@ -352,7 +349,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (*h
 	defer res.Body.Close()
 	answer, err := io.ReadAll(res.Body)
 	if err != nil {
-		return nil, c.lost(method, err)
+		return nil, c.lost(ctx, method, err)
 	}
 	var e Error
 	if json.Unmarshal(answer, &e) != nil || e.Text == "" {
@@ -366,9 +363,15 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (*h
 }
 
 // lost says what it means that a request brought no answer.
-func (c *Client) lost(method string, err error) error {
+func (c *Client) lost(ctx context.Context, method string, err error) error {
 	var dial *net.OpError
-	switch {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errLate):
+		return &tool.Error{Kind: tool.Timeout, Text: "The gateway at " + c.base + " did not answer in time. The call may have been carried out: look before you repeat it.", Err: err}
+	case errors.Is(cause, errSilent) && method == http.MethodPost:
+		return &tool.Error{Kind: tool.OutcomeUnknown, Text: c.silence() + " The call may have been carried out: look before you repeat it.", Err: err}
+	case errors.Is(cause, errSilent):
+		return &tool.Error{Kind: tool.Unavailable, Text: c.silence(), Err: err}
 	case errors.Is(err, context.Canceled):
 		return &tool.Error{Kind: tool.Canceled, Text: "The call was canceled.", Err: err}
 	case errors.As(err, &dial) && dial.Op == "dial":

@@ -114,7 +114,11 @@ func (d description) compare(t *testing.T, r *http.Request, body []byte, rec *ht
 			path += "/decide"
 		}
 	}
-	op, ok := d.paths[path][strings.ToLower(r.Method)]
+	method := strings.ToLower(r.Method)
+	if r.Method == http.MethodHead { // it is answered as GET is
+		method = "get"
+	}
+	op, ok := d.paths[path][method]
 	if !ok {
 		if rec.Code != http.StatusNotFound && rec.Code != http.StatusMethodNotAllowed {
 			t.Errorf("%s %s gives %d, but is not documented", r.Method, path, rec.Code)

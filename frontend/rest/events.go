@@ -104,7 +104,9 @@ const maxEvent = 4 << 20
 // for and as it leaves pending, until ctx or the gateway ends. An error is the last.
 func (p Approvals) Watch(ctx context.Context) iter.Seq2[tool.Approval, error] {
 	return func(yield func(tool.Approval, error) bool) {
-		res, err := p.c.send(ctx, http.MethodGet, "/events", nil)
+		watched, end := p.c.attend(ctx, 0)
+		defer end()
+		res, err := p.c.send(watched, http.MethodGet, "/events", nil)
 		if err != nil {
 			yield(tool.Approval{}, err)
 			return
@@ -127,7 +129,7 @@ func (p Approvals) Watch(ctx context.Context) iter.Seq2[tool.Approval, error] {
 			}
 		}
 		if err := lines.Err(); err != nil && ctx.Err() == nil {
-			yield(tool.Approval{}, p.c.lost(http.MethodGet, err))
+			yield(tool.Approval{}, p.c.lost(watched, http.MethodGet, err))
 		}
 	}
 }
