@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	tenon "github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/frontend/web"
+	"github.com/tenon-mcp/tenon/internal/room"
 	"github.com/tenon-mcp/tenon/internal/spelling"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -144,6 +146,13 @@ func explain(err error) *problem {
 		return p
 	}
 	p := &problem{kind: tool.KindOf(err), text: err.Error(), err: err}
+	if e, ok := errors.AsType[interface {
+		error
+		Advice() (what, remedy string)
+	}](err); ok {
+		p.text, p.hint = e.Advice()
+		return p
+	}
 	switch {
 	case isConfig(err):
 		p.kind, p.hint = tool.Invalid, "docs/configuration.md explains every key"
@@ -160,6 +169,11 @@ func explain(err error) *problem {
 		p.kind, p.text = tool.Canceled, "interrupted"
 	case errors.Is(err, context.DeadlineExceeded):
 		p.kind, p.text = tool.Timeout, "the time given by --timeout has passed"
+	case room.None(err):
+		p.kind, p.hint = tool.Unavailable, "make room on that disk, or let it be another one"
+		if e, ok := errors.AsType[*fs.PathError](err); ok {
+			p.hint = "make room in " + filepath.Dir(e.Path)
+		}
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
 		p.kind = tool.Invalid
 	}

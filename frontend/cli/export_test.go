@@ -3,6 +3,8 @@ package cli
 import (
 	"encoding/json"
 	"io"
+
+	"github.com/tenon-mcp/tenon/tool"
 )
 
 // Assign types flags of the form key=value by a schema.
@@ -13,6 +15,12 @@ func Assign(flags []string, schema string) (string, error) {
 	}
 	b, err := assign(nil, assigned, json.RawMessage(schema))
 	return string(b), err
+}
+
+// Explain returns what is told of an error.
+func Explain(err error) (kind tool.Kind, text, hint string) {
+	p := explain(err)
+	return p.kind, p.text, p.hint
 }
 
 // Nearest returns the one of names that word most likely means.

@@ -255,7 +255,10 @@ func (k *Keys) change(edit func(list []Key, now time.Time) ([]Key, error)) error
 	if err != nil {
 		return err
 	}
-	return replace(k.path, append(text, '\n'))
+	if err := replace(k.path, append(text, '\n')); err != nil {
+		return fmt.Errorf("%s cannot be written, and is as it was: %w", k.path, err)
+	}
+	return nil
 }
 
 // replace puts a file that only its owner can read in the place of path, whole or

@@ -18,7 +18,6 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver of PostgreSQL
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
-	"modernc.org/sqlite"
 
 	"github.com/tenon-mcp/tenon/internal/flock"
 )
@@ -56,10 +55,7 @@ func (b *base) open(ctx context.Context) (*sql.DB, error) {
 		return nil, err
 	}
 	if err := b.migrate(ctx, db); err != nil {
-		if e, ok := errors.AsType[*sqlite.Error](err); ok && (e.Code()&0xff == notDatabase || e.Code()&0xff == corrupt) {
-			err = &foreignError{b.url, e.Code()&0xff == corrupt}
-		}
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(b.cause(err), db.Close())
 	}
 	if !b.postgres {
 		if b.file, err = os.Stat(b.url); err != nil {
@@ -68,34 +64,6 @@ func (b *base) open(ctx context.Context) (*sql.DB, error) {
 	}
 	b.opened = db
 	return db, nil
-}
-
-// Codes of SQLite.
-const (
-	corrupt     = 11 // a part of the file is missing, or was overwritten
-	notDatabase = 26 // it did not write the file, or its beginning was overwritten
-)
-
-// A foreignError is the error for a file that is no record, or none any more.
-type foreignError struct {
-	path    string
-	damaged bool
-}
-
-// Error returns the text.
-func (e *foreignError) Error() string {
-	if e.damaged {
-		return e.path + " is damaged: a part of it is missing or was overwritten"
-	}
-	return e.path + " is no record of Tenon: it is no database, or one that was overwritten"
-}
-
-// remedy says what to do about it.
-func (e *foreignError) remedy() string {
-	if e.damaged {
-		return "move " + e.path + " away, and a new record is begun; what is left in it the program sqlite3 can get out (.recover)"
-	}
-	return "move " + e.path + " away, and a new record is begun; or name another file as store.url"
 }
 
 // vanished reports whether the file that was opened is no longer where it was.

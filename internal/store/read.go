@@ -208,18 +208,6 @@ func (s *core) query(ctx context.Context, where string, args ...any) (out []Row,
 	return out, nil
 }
 
-func (s *core) unreadable(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	text := "The record of calls cannot be read: " + s.hide(err) + "."
-	if e, ok := errors.AsType[*foreignError](err); ok {
-		remedy := e.remedy()
-		text += " " + strings.ToUpper(remedy[:1]) + remedy[1:] + "."
-	}
-	return &tool.Error{Kind: tool.Unavailable, Text: text, Err: err}
-}
-
 func scanRow(rows *sql.Rows) (r Row, err error) {
 	var seq int64
 	var hash []byte

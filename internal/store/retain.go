@@ -32,6 +32,9 @@ func (s *Store) Prune(ctx context.Context, b Bounds) (removed int64, err error) 
 		removed, err = s.prune(ctx, b)
 		return err
 	})
+	if err != nil {
+		err = trouble(ctx, s.core, "written", err)
+	}
 	return removed, err
 }
 

@@ -277,7 +277,10 @@ func (s *core) hide(err error) string {
 
 // remedy says to an operator what to do about a database that cannot be written.
 func (s *core) remedy(err error) string {
-	if e, ok := errors.AsType[*foreignError](err); ok {
+	if e, ok := errors.AsType[interface {
+		error
+		remedy() string
+	}](err); ok {
 		return e.remedy()
 	}
 	if s.place.postgres {

@@ -65,7 +65,19 @@ func (v *Verification) fault(seq int64, format string, args ...any) {
 //
 // It changes nothing but to write what waits. A database that is not there, though the
 // file beside it says that it was, is a fault, and is not made anew.
-func (s *Store) Verify(ctx context.Context, known string) (v Verification, err error) {
+func (s *Store) Verify(ctx context.Context, known string) (Verification, error) {
+	v, err := s.verify(ctx, known)
+	if e, ok := errors.AsType[*foreignError](s.base.cause(err)); ok {
+		v.fault(0, "%v: %s", e, e.remedy())
+		return v, nil
+	}
+	if err != nil {
+		err = s.unreadable(ctx, err)
+	}
+	return v, err
+}
+
+func (s *Store) verify(ctx context.Context, known string) (v Verification, err error) {
 	if gone, err := s.place.missing(); gone || err != nil {
 		v.fault(0, "the database is gone: %s says that it had rows", s.place.head)
 		return v, err
@@ -77,12 +89,8 @@ func (s *Store) Verify(ctx context.Context, known string) (v Verification, err e
 		}
 	}
 	db, err := s.db(ctx)
-	if e, ok := errors.AsType[*foreignError](err); ok {
-		v.fault(0, "%v: %s", e, e.remedy())
-		return v, nil
-	}
 	if err != nil {
-		return v, s.unreadable(ctx, err)
+		return v, err
 	}
 	dead := s.self.dead()
 	v.Dead = int64(len(dead))

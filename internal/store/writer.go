@@ -226,6 +226,7 @@ func (w *writer) done(told int64) {
 
 // failed remembers that the database cannot be written, and when to try again.
 func (w *writer) failed(err error) {
+	err = w.base.cause(err)
 	w.tries++
 	w.again = time.Now().Add(min(flushAfter<<min(w.tries-1, 5), 5*time.Second))
 	w.self.note(runNote{Waiting: int64(w.queue.used()), Lost: w.state.unrecorded.Load() - w.told, Gone: clip(w.hide(err), 150)})
@@ -300,6 +301,7 @@ func (w *writer) last() {
 				}
 			}
 			w.lose(n, false)
+			w.state.gone.CompareAndSwap(nil, &goneness{w.base.cause(err), time.Now()})
 			w.log.Error("calls stay unrecorded", "calls", n, "error", w.hide(err))
 		}
 		w.done(w.told)
