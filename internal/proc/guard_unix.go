@@ -115,6 +115,7 @@ func (g *guard) start() error {
 
 // wait waits for the guard's end and has it replaced, but not too often.
 func (g *guard) wait(p *os.Process, started time.Time) {
+	await(p)
 	state, err := p.Wait()
 	select {
 	case <-g.quit:

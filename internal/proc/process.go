@@ -176,6 +176,7 @@ func (p *Process) watch() {
 
 // reap waits for the direct child, and for no other process.
 func (p *Process) reap() {
+	await(p.os)
 	state, err := p.os.Wait()
 	p.exit = describe(state, err)
 	if why := p.launch.cage.verdict(); why != "" {
