@@ -2,9 +2,14 @@ package tenon
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
+	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -80,6 +85,7 @@ func (g *Gateway) Check(ctx context.Context, connect bool) Report {
 	p.checkNames(&r, connect)
 	g.offering.Unlock()
 	r.Broken = append(r.Broken, p.misdirected()...)
+	p.trust.check(&r)
 	if connect {
 		r.Warnings = append(r.Warnings, toolless(view{g, p})...)
 	}
@@ -90,4 +96,29 @@ func (g *Gateway) Check(ctx context.Context, connect bool) Report {
 		}
 	}
 	return r
+}
+
+// check tells of a file of accepted definitions that cannot be read, and of one that is not
+// there though the configuration goes by it.
+func (t *trust) check(r *Report) {
+	missing := errors.Is(t.err, fs.ErrNotExist)
+	if t.err == nil || missing && t.mode == config.TrustAll {
+		return
+	}
+	at := Problem{File: t.file, Text: "the accepted definitions cannot be read: " + strings.TrimPrefix(t.err.Error(), filepath.Base(t.file)+": ")}
+	if e, ok := errors.AsType[*fs.PathError](t.err); ok {
+		at.Text = "the accepted definitions cannot be read: " + e.Err.Error()
+	}
+	at.Hint = "take the file from version control, or write it anew with tenon lock"
+	if missing {
+		at.Text, at.Hint = "there is no file of accepted definitions", "tenon lock writes it"
+	}
+	if t.mode == config.TrustPinned {
+		at.Text += "; policy.definitions is pin, so all tools are held back"
+	}
+	if missing || t.mode == config.TrustAll {
+		r.Warnings = append(r.Warnings, at)
+	} else {
+		r.Broken = append(r.Broken, at)
+	}
 }

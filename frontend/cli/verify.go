@@ -55,8 +55,11 @@ func runVerify(a *app, _ tenon.Definitions, r *tenon.DefinitionReport) error {
 }
 
 func verifyHint(r *tenon.DefinitionReport) string {
-	if unreachable(r) {
+	switch {
+	case unreachable(r):
 		return "tenon check --connect says more of servers that cannot be reached"
+	case r.Error != "":
+		return "take the file from version control, or write it anew with tenon lock"
 	}
 	return "read what differs, and accept it with tenon lock"
 }
