@@ -1,5 +1,5 @@
 // A tool server of one's own in TypeScript: copy it, change the tool, and name it
-// in tenon.yaml.
+// in tenon.yaml. It needs Node.js 20 and, once, npm install in this folder.
 //
 //   servers:
 //     dice: {command: npx, args: [tsx, server.mts]}
