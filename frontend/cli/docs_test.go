@@ -16,7 +16,7 @@ import (
 var example = regexp.MustCompile("(?ms)^```yaml[^\n]*\n(version: 1\n.*?)^```$")
 
 // fromNPM finds the servers of examples that are run.
-var fromNPM = regexp.MustCompile("\\{command: mcp-server-([a-z]+)")
+var fromNPM = regexp.MustCompile(`\{command: mcp-server-([a-z]+)`)
 
 // TestExamplesNameWhatTheyHave: what a reader copies out of a document names no server and
 // no tool that is not there, but for the example of just that.
