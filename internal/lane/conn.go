@@ -285,13 +285,12 @@ func (c *conn) serve(conn context.Context, h *head) outcome {
 		w = &response{c: c, length: -1, leaving: leaving{apart: true}}
 	}
 	done := c.handle(w, r)
-	gone := ctx.Err() != nil
-	cancel()
 	x.body.end()
 	if done && w.left != nil {
-		detach(w, gone)
+		detach(ctx, w)
 		return isHeld
 	}
+	cancel()
 	if !done {
 		w.over = true
 		return isOver

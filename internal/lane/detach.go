@@ -1,5 +1,7 @@
 package lane
 
+import "context"
+
 // A Held is an answer that goes on without its handler, a stream that does not end by
 // itself. It has the response, may write to it from Begin to Release, and starts its
 // goroutines with Go.
@@ -47,8 +49,9 @@ func (w *response) Detach(h Held) bool {
 	return true
 }
 
-// detach leaves the goroutine of a request whose handler has returned.
-func detach(w *response, gone bool) {
+// detach leaves the goroutine of a request whose handler has returned. Until the answer
+// is held, whoever ends it ends the context of the request.
+func detach(request context.Context, w *response) {
 	c := w.c
 	w.header = nil // in the output
 	c.out.flush()
@@ -56,7 +59,7 @@ func detach(w *response, gone bool) {
 	c.mu.Lock()
 	c.cancel, c.held = func() {}, w.left // the connection may go on
 	c.mu.Unlock()
-	if gone || c.s.closing.Load() || c.common.Context().Err() != nil {
+	if request.Err() != nil || c.s.ctx.Err() != nil || c.s.closing.Load() {
 		c.gone()
 	}
 	w.left.Begin() // with which the connection is another's

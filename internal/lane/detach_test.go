@@ -288,3 +288,43 @@ func silence(t *testing.T, first string, early, stays bool) {
 	_ = s.Shutdown(context.WithoutCancel(t.Context()))
 	serving.Wait()
 }
+
+// TestDetachWhileItIsLeft: a client that sends more, or goes, between the return of the
+// handler and the leaving of its answer ends that answer: the head is being written then.
+func TestDetachWhileItIsLeft(t *testing.T) {
+	for name, act := range map[string]func(*end){
+		"more": func(c *end) { _, _ = io.WriteString(c, "G") },
+		"half": func(c *end) { _ = c.CloseWrite() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ended := make(chan string, 1)
+				s := lane.New(&http.Server{BaseContext: base(t.Context()), ErrorLog: silent, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					d, ok := w.(detacher)
+					if !ok || !d.Detach(&holder{ResponseWriter: w, detacher: d, ended: ended, gone: make(chan struct{})}) {
+						t.Error("not left")
+						return
+					}
+					w.Header().Set("X-A", strings.Repeat("a", streamSize)) // more than the client's side takes
+					w.WriteHeader(http.StatusOK)
+				})})
+				ln := newListener()
+				var serving sync.WaitGroup
+				serving.Go(func() { _ = s.Serve(ln) })
+				c := ln.dial()
+				_, _ = io.WriteString(c, bareGet)
+				time.Sleep(time.Second) // the patrol has passed
+				act(c)
+				synctest.Wait()
+				serving.Go(func() { _, _ = io.Copy(io.Discard, c) })
+				synctest.Wait()
+				if len(ended) == 0 {
+					t.Error("the answer goes on")
+				}
+				_ = c.Close()
+				_ = s.Shutdown(context.WithoutCancel(t.Context()))
+				serving.Wait()
+			})
+		})
+	}
+}
