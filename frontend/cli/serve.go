@@ -63,7 +63,7 @@ type serving struct {
 func runServe(ctx context.Context, a *app, listen string, stdio, listening bool) error {
 	// The heap of a gateway is a few megabytes, and would be collected a hundred
 	// times a second under load. This part of it is never touched, so it takes no
-	// memory; it makes collections a third as frequent, and spares a start most of them.
+	// memory; it makes collections a fifth as frequent, and spares a start most of them.
 	ballast := make([]byte, ballastSize)
 	defer runtime.KeepAlive(ballast)
 	// A person at a terminal reads the lines of watchPool, all others the log.
@@ -155,7 +155,7 @@ func listenFor(ctx context.Context, who *tenon.Access, o web.Options) (*web.Serv
 	return s, nil
 }
 
-const ballastSize = 6 << 20
+const ballastSize = 12 << 20
 
 // tuneRuntime sets what the configuration wants of the whole process.
 func tuneRuntime(s tenon.Settings) {
