@@ -21,7 +21,7 @@ type Stop = stops.Stop
 type Stops = stops.Stops
 
 // UnkeptStopError is the error of a change of the stops that could not be written: it is in
-// force in this process alone and ends with it.
+// force in this process alone, and ends with it unless its gateway can write it before.
 type UnkeptStopError = stops.UnkeptError
 
 // Stops returns the stop switch.
@@ -50,17 +50,9 @@ func openStops(g *Gateway, o Options) {
 	if o.StateDir != "" {
 		path = filepath.Join(o.StateDir, stopsFile)
 	}
-	unreadable := func(err error) {
-		g.log.Error("the file of stops cannot be read: every tool is stopped until it can be", "file", path, "error", err)
-	}
-	var err error
-	g.stops, err = stops.Open(stops.Options{Path: path, Changed: func() { g.events.send(Event{Kind: ToolsChanged}) }})
-	if err != nil {
-		unreadable(err)
-	}
-	if path != "" {
-		g.tasks.Go(func() { g.stops.Watch(g.leaving, unreadable) })
-	}
+	changed := func() { g.events.send(Event{Kind: ToolsChanged}) }
+	g.stops, _ = stops.Open(stops.Options{Path: path, Changed: changed, Log: g.log}) // its error is in the log
+	g.tasks.Go(func() { g.stops.Watch(g.leaving) })
 }
 
 // UnknownStop says where a stop names what the gateway does not have: a server that is

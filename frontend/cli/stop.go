@@ -145,7 +145,7 @@ func (a *app) switches() (switches, error) {
 			}
 		}
 		if err != nil {
-			a.note("the stops of before cannot be read, so every tool is stopped: %v", err)
+			a.note("the file of stops cannot be read, so every tool is stopped: %v", err)
 		}
 		return kept{s, func(s tenon.Stop) error { return tenon.UnknownStopOf(a.options(a.logger(quiet)), s) }}, nil
 	}
@@ -181,8 +181,8 @@ func (a *app) confirm(ctx context.Context, want []tenon.Stop) error {
 		case <-ctx.Done():
 			return &problem{
 				kind: tool.Failed, err: err,
-				text: "the gateway at " + usualGateway + " does not follow: it is that of another user, or has another state folder",
-				hint: "name it with --gateway, and give its approver's credential in $TENON_APPROVER_TOKEN",
+				text: "the gateway at " + usualGateway + " does not have these stops: it is that of another user, has another state folder, or holds a change that it cannot write",
+				hint: "name it with --gateway, also with --list, and give its approver's credential in $TENON_APPROVER_TOKEN",
 			}
 		}
 	}
@@ -266,8 +266,8 @@ func (s served) Resume(ctx context.Context, server, name string) ([]tenon.Stop, 
 	return stops, s.unkept(ctx, err, "resumed", func(o tenon.Stop) bool { return o.Server == server && o.Tool == name }, false)
 }
 
-// unkept says of a change that the gateway made and could not keep where it holds and
-// how long. What is in force the gateway knows best.
+// unkept says of a change that the gateway made and could not write where it holds. What
+// is in force the gateway knows best.
 func (s served) unkept(ctx context.Context, err error, done string, same func(tenon.Stop) bool, there bool) error {
 	if tool.KindOf(err) != tool.Failed {
 		return err
@@ -278,7 +278,7 @@ func (s served) unkept(ctx context.Context, err error, done string, same func(te
 	}
 	return &problem{
 		kind: tool.Failed, err: err,
-		text: done + " in the gateway at " + s.url + " until that ends, and no longer: " + err.Error(),
-		hint: "make room in its state folder and see that its user may write it, then do it again",
+		text: done + " in the gateway at " + s.url + " alone: " + err.Error(),
+		hint: "make room in its state folder and see that its user may write it: then the gateway writes it, and its log says so",
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // unwritable returns a folder of state in which no stop can be kept, by whoever writes,
@@ -24,8 +25,8 @@ func unwritable(t *testing.T) string {
 }
 
 // TestStopThatCannotBeKept: a command that could write no stop has stopped nothing and
-// says so, for it ends; a gateway that could not write one has stopped its tools until
-// it ends. Without a token nobody is sent to the file that is not there.
+// says so, for it ends; a gateway that could not write one has stopped its tools, and
+// writes it once it can. Without a token nobody is sent to the file that is not there.
 func TestStopThatCannotBeKept(t *testing.T) {
 	state := unwritable(t)
 	config := configFile(t, "version: 1\nservers:\n  clock: {bundled: time}\n")
@@ -53,7 +54,7 @@ func TestStopThatCannotBeKept(t *testing.T) {
 		"stop here":      {[]string{"stop", "clock"}, state, 1, []string{"error: NOTHING was stopped: ", "stops.json.lock", "--gateway", "$TENON_APPROVER_TOKEN"}},
 		"resume here":    {[]string{"resume", "clock"}, state, 3, []string{"error: clock/* is not stopped"}},
 		"no place":       {[]string{"stop", "clock"}, "", 2, []string{"error: NOTHING is stopped", "--gateway"}},
-		"at gateway":     {[]string{"stop", "clock", "--gateway", url}, t.TempDir(), 1, []string{"error: stopped in the gateway at " + url + " until that ends, and no longer: ", "stops.json.lock"}},
+		"at gateway":     {[]string{"stop", "clock", "--gateway", url}, t.TempDir(), 1, []string{"error: stopped in the gateway at " + url + " alone: ", "until that ends, unless it can be kept", "stops.json.lock"}},
 		"without token":  {[]string{"stop", "clock", "--gateway", other}, t.TempDir(), 4, []string{"this gateway has no token", "its log says why"}},
 		"unusable token": {[]string{"stop", "clock", "--gateway", other}, state, 2, []string{"the approver's token of this user cannot be read", "$TENON_APPROVER_TOKEN"}},
 	} {
@@ -76,9 +77,58 @@ func TestStopThatCannotBeKept(t *testing.T) {
 			}
 		})
 	}
+	list := func(state string, args ...string) string {
+		t.Helper()
+		var out bytes.Buffer
+		c := command{args: append([]string{"stop", "--list"}, args...), env: env(state, token), stdout: &out}
+		if code := c.run(t.Context(), t); code != 0 {
+			t.Errorf("exit code %d: %s", code, c.log.String())
+		}
+		return out.String()
+	}
+	if out := list(t.TempDir(), "--gateway", url); !strings.Contains(out, "clock") {
+		t.Errorf("at the gateway it is not in force: %s", out)
+	}
+	if err := os.Remove(filepath.Join(state, "tenon", "stops.json.lock")); err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); ; <-tick.C {
+		if text, _ := os.ReadFile(filepath.Join(state, "tenon", "stops.json")); strings.Contains(string(text), "clock") {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("it is not written though it can be")
+		}
+	}
+	if out := list(state, "--gateway", url); !strings.Contains(out, "clock") {
+		t.Errorf("once it is written it is not in force: %s", out)
+	}
+}
+
+// TestStopsThatCannotBeRead: the list says why everything is stopped, and since when.
+func TestStopsThatCannotBeRead(t *testing.T) {
+	state := t.TempDir()
+	path := filepath.Join(state, "tenon", "stops.json")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(`[{"server":`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	since := time.Date(2026, 2, 3, 12, 0, 0, 0, time.Local)
+	if err := os.Chtimes(path, since, since); err != nil {
+		t.Fatal(err)
+	}
 	var out bytes.Buffer
-	list := command{args: []string{"stop", "--list", "--gateway", url}, env: env(t.TempDir(), token), stdout: &out}
-	if code := list.run(t.Context(), t); code != 0 || !strings.Contains(out.String(), "clock") {
-		t.Errorf("%d: at the gateway it is not in force: %s %s", code, out.String(), list.log.String())
+	c := command{args: []string{"stop", "--list"}, env: append(os.Environ(), "HOME="+t.TempDir(), "XDG_STATE_HOME="+state, "TENON_GATEWAY="), stdout: &out}
+	if code := c.run(t.Context(), t); code != 0 {
+		t.Errorf("exit code %d: %s", code, c.log.String())
+	}
+	for _, want := range []string{"the file of stops cannot be read: ", path, "unexpected end of JSON input", "2026-02-03 12:00:00"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it does not say %q: %s", want, out.String())
+		}
 	}
 }

@@ -10,25 +10,22 @@
 // What is stopped is kept in a file, which is the truth for every process that
 // opens it: a change is made under a lock to what the file says at that moment, and
 // Watch takes what others have changed. A file that cannot be read stops
-// everything, since nobody knows what it said.
+// everything, since nobody knows what it said. A change that cannot be written is in
+// force in this process beside what the file says, and Watch writes it once that can
+// be done.
 package stops
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/tenon-mcp/tenon/internal/flock"
 	"github.com/tenon-mcp/tenon/internal/glob"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -40,12 +37,17 @@ type Stop struct {
 	Reason string    `json:"reason,omitempty"`
 	By     string    `json:"by,omitempty"`
 	Since  time.Time `json:"since"`
+
+	unread bool // it holds because the file cannot be read
 }
 
 func (s *Stop) id() tool.ID { return tool.ID{Server: s.Server, Name: s.Tool} }
 
 // text is the reason, for the model.
 func (s *Stop) text() string {
+	if s.unread {
+		return "Every tool is stopped: " + unreadable + "."
+	}
 	what := "It"
 	switch {
 	case s.Server == "*" && s.Tool == "*":
@@ -63,7 +65,8 @@ func (s *Stop) text() string {
 // Bounds.
 const (
 	maxStops = 1000    // to stop more, stop all
-	maxFile  = 4 << 20 // bytes
+	maxText  = 2000    // bytes of each text of a stop
+	maxFile  = 8 << 20 // bytes
 	lockWait = 5 * time.Second
 	period   = 250 * time.Millisecond // of Watch
 )
@@ -73,8 +76,9 @@ const Followed = 2 * period
 
 // Options configures Stops.
 type Options struct {
-	Path    string // where they are kept; empty keeps them in memory alone
-	Changed func() // is told after each change; nil is not
+	Path    string       // where they are kept; empty keeps them in memory alone
+	Changed func()       // is told after each change; nil is not
+	Log     *slog.Logger // nil is none
 }
 
 // Stops are the stops in force. They are safe for concurrent use.
@@ -83,15 +87,20 @@ type Stops struct {
 	set atomic.Pointer[[]Stop]
 
 	mu     sync.Mutex // held while the set changes
-	seen   stamp      // of the file that the set is from
+	seen   stamp      // of the file that was read last
 	broken error      // why that file could not be read
+	kept   []Stop     // what it says; unreadable is one stop of all
+	unkept []change   // what was changed here and is not in it, one for each server and tool
 
 	running [16]running
 }
 
 // Open reads the stops. The error says that the file cannot be read: everything is
-// stopped then.
+// stopped then. It is in the log too.
 func Open(o Options) (*Stops, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
 	s := &Stops{o: o}
 	s.set.Store(new([]Stop))
 	if o.Path == "" {
@@ -99,8 +108,7 @@ func Open(o Options) (*Stops, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err := s.reread()
-	return s, err
+	return s, s.reread()
 }
 
 // List returns the stops that are in force, the oldest first.
@@ -132,80 +140,48 @@ func (s *Stops) Stop(ctx context.Context, stop Stop) error {
 			return &tool.Error{Kind: tool.Invalid, Text: fmt.Sprintf("%q is no pattern: a [ is not closed.", p)}
 		}
 	}
+	if max(len(stop.Server), len(stop.Tool), len(stop.Reason)) > maxText {
+		return &tool.Error{Kind: tool.Invalid, Text: fmt.Sprintf("The names and the reason of a stop have at most %d bytes each.", maxText)}
+	}
 	stop.Since = time.Now().UTC().Truncate(time.Millisecond)
-	return s.change(ctx, func(set []Stop) ([]Stop, error) {
-		set = slices.DeleteFunc(set, func(o Stop) bool { return o.id() == stop.id() })
-		if len(set) >= maxStops {
-			return nil, &tool.Error{Kind: tool.Invalid, Text: fmt.Sprintf("There are %d stops already. Stop whole servers, or all.", maxStops)}
-		}
-		return append(set, stop), nil
-	})
+	return s.change(ctx, change{stop: stop})
 }
 
 // Resume lifts the stop of exactly this server and tool. The error is of kind
-// not_found where there is none.
+// not_found where there is none, and an *UnkeptError where it is lifted in this process
+// alone.
 func (s *Stops) Resume(ctx context.Context, server, name string) error {
-	id := tool.ID{Server: cmp.Or(server, "*"), Name: cmp.Or(name, "*")}
-	return s.change(ctx, func(set []Stop) ([]Stop, error) {
-		rest := slices.DeleteFunc(slices.Clone(set), func(o Stop) bool { return o.id() == id })
-		if len(rest) == len(set) {
-			return nil, &tool.Error{Kind: tool.NotFound, Text: fmt.Sprintf("%s is not stopped as such.", id)}
-		}
-		return rest, nil
-	})
+	return s.change(ctx, change{stop: Stop{Server: cmp.Or(server, "*"), Tool: cmp.Or(name, "*")}, lifts: true})
 }
 
-// UnkeptError is the error, of kind failed, of a change that is in force in this process
-// alone and ends with it, because it could not be written. Whoever is about to end has
-// changed nothing.
-type UnkeptError struct{ Cause error }
-
-// Error says it of a gateway.
-func (u *UnkeptError) Error() string {
-	return "It is in force in this gateway until that ends, and no longer, for it could not be kept: " + u.Cause.Error() + "."
-}
-
-// Unwrap gives the kind, and the cause.
-func (u *UnkeptError) Unwrap() []error {
-	return []error{&tool.Error{Kind: tool.Failed, Text: u.Error()}, u.Cause}
-}
-
-// change edits the set, under the lock of the file where there is one.
-func (s *Stops) change(ctx context.Context, edit func([]Stop) ([]Stop, error)) error {
+// change makes a change, under the lock of the file where there is one.
+func (s *Stops) change(ctx context.Context, c change) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var kept error
+	var failed error // what keeps it from being written
 	if s.o.Path != "" {
-		lock, err := s.lock(ctx)
-		if err == nil {
-			defer lock.Close()
-			if _, err = s.reread(); s.broken != nil {
-				err = nil // what it said is lost: it is written anew
+		var unlock func()
+		if unlock, failed = lock(ctx, s.o.Path, lockWait); failed == nil {
+			defer unlock()
+			if failed = s.reread(); isLost(failed) {
+				failed = nil // it is written anew
 			}
 		}
-		kept = err // what the file says cannot be known: the change is made to what is known
 	}
-	set, err := edit(s.List())
+	set, err := c.of(s.List()) // where the file cannot be had, of what is known
 	if err != nil {
 		return err
 	}
-	if s.o.Path != "" && kept == nil {
-		kept = s.write(set)
+	if failed == nil {
+		failed = s.write(set)
 	}
-	s.take(set)
-	if kept != nil {
-		return &UnkeptError{kept}
+	unkept := failed != nil && s.keepLater(c)
+	s.take(s.inForce())
+	if !unkept {
+		return nil
 	}
-	return nil
-}
-
-func (s *Stops) lock(ctx context.Context) (*os.File, error) {
-	if err := os.MkdirAll(filepath.Dir(s.o.Path), 0o700); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, lockWait)
-	defer cancel()
-	return flock.Wait(ctx, s.o.Path+".lock")
+	s.o.Log.Error("a change of the stops cannot be kept: it is in force in this process alone until it can be", "change", c, "error", failed)
+	return &UnkeptError{failed}
 }
 
 // take makes set the one that is in force; called with mu held.
@@ -225,112 +201,28 @@ func (s *Stops) take(set []Stop) {
 	}
 }
 
-// A stamp tells one state of a file from another.
-type stamp struct {
-	at   time.Time
-	size int64
-	info fs.FileInfo
-}
-
-// unread is what holds while the file cannot be read.
-var unread = Stop{Server: "*", Tool: "*", Reason: "the file of stops cannot be read", By: "tenon"}
-
-// reread takes what the file says, if it is another one than before, and reports
-// whether other tools are stopped since; called with mu held.
-func (s *Stops) reread() (changed bool, err error) {
-	before := s.set.Load()
-	defer func() { changed = s.set.Load() != before }()
-	info, err := os.Stat(s.o.Path)
-	now := stamp{}
-	switch {
-	case err == nil:
-		now = stamp{info.ModTime(), info.Size(), info}
-	case !errors.Is(err, fs.ErrNotExist):
-		s.take([]Stop{unread})
-		return false, err
-	}
-	if now.same(s.seen) && s.broken == nil {
-		return false, nil
-	}
-	set, err := s.read(now)
-	if err != nil {
-		set = []Stop{unread}
-	}
-	s.seen, s.broken = now, err
-	s.take(set)
-	return false, err
-}
-
-func (a stamp) same(b stamp) bool {
-	if a.info == nil || b.info == nil {
-		return a.info == nil && b.info == nil
-	}
-	return a.at.Equal(b.at) && a.size == b.size && os.SameFile(a.info, b.info)
-}
-
-func (s *Stops) read(now stamp) ([]Stop, error) {
-	switch {
-	case now.info == nil:
-		return []Stop{}, nil
-	case !now.info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no file", s.o.Path)
-	case now.size > maxFile:
-		return nil, fmt.Errorf("%s is larger than %d bytes", s.o.Path, maxFile)
-	}
-	text, err := os.ReadFile(s.o.Path)
-	if err != nil {
-		return nil, err
-	}
-	var set []Stop
-	if err := json.Unmarshal(text, &set); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.o.Path, err)
-	}
-	return set, nil
-}
-
-// write writes the set, whole or not at all.
-func (s *Stops) write(set []Stop) error {
-	text, err := json.MarshalIndent(set, "", "  ")
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(s.o.Path), ".stops-*") // of mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), s.o.Path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	if info, err := os.Stat(s.o.Path); err == nil {
-		s.seen = stamp{info.ModTime(), info.Size(), info}
-	}
-	return nil
-}
-
-// Watch takes what other processes change, until ctx ends. failed is told of a file
-// that cannot be read, once for each state of it.
-func (s *Stops) Watch(ctx context.Context, failed func(error)) {
+// Watch takes what other processes change, and writes what could not be written, until
+// ctx ends. What cannot be written then is lost.
+func (s *Stops) Watch(ctx context.Context) {
 	if s.o.Path == "" {
 		return
 	}
 	tick := time.NewTicker(period)
 	defer tick.Stop()
-	for {
+	for ended := false; !ended; {
 		select {
 		case <-ctx.Done():
-			return
+			ended = true
 		case <-tick.C:
 		}
 		s.mu.Lock()
-		changed, err := s.reread()
+		_ = s.reread() // it is in the log
+		s.keep(context.WithoutCancel(ctx))
 		s.mu.Unlock()
-		if changed && err != nil {
-			failed(err)
-		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.unkept {
+		s.o.Log.Error("a change of the stops could not be kept and ends with this process", "change", c)
 	}
 }

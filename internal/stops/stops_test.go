@@ -46,7 +46,7 @@ func TestOneFileForAll(t *testing.T) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	wg.Go(func() { one.Watch(ctx, func(err error) { t.Error(err) }) })
+	wg.Go(func() { one.Watch(ctx) })
 	if err := one.Stop(ctx, stops.Stop{Server: "words", Reason: "freeze."}); err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestRunning(t *testing.T) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	wg.Go(func() { s.Watch(ctx, func(err error) { t.Error(err) }) })
+	wg.Go(func() { s.Watch(ctx) })
 	a, b, gone := &running{key: "c_1", name: "wait"}, &running{key: "c_2", name: "echo"}, &running{key: "c_3", name: "wait"}
 	for _, r := range []*running{a, b, gone} {
 		if err := s.Enter(r); err != nil {
