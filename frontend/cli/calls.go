@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -102,6 +101,9 @@ func callsCommand(a *app) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if in.follow && (in.usage || len(args) == 1) {
+				return usage(cmd, "--follow is for the list of calls: it takes no ID and no --usage")
+			}
 			if len(args) == 1 {
 				return runCallRecord(cmd.Context(), a, args[0])
 			}
@@ -190,7 +192,7 @@ func runCalls(ctx context.Context, a *app, in callsFlags) error {
 	if len(page.Calls) == 0 {
 		a.note("%s", noCalls(in))
 	} else {
-		rows := [][]string{{"TIME", "SERVER", "TOOL", "OUTCOME", "TOOK", "CALLER", "SESSION", "ID"}}
+		rows := [][]string{callHeads}
 		for _, c := range page.Calls {
 			rows = append(rows, callRow(c))
 		}
@@ -276,6 +278,9 @@ func noteMissing(a *app, page tenon.CallPage, status *tenon.RecordStatus) {
 	}
 }
 
+// callHeads are the heads of what callRow gives.
+var callHeads = []string{"TIME", "SERVER", "TOOL", "OUTCOME", "TOOK", "CALLER", "SESSION", "ID"}
+
 func callRow(c tenon.CallRecord) []string {
 	return []string{
 		c.Started.Local().Format("01-02 15:04:05"), c.Server, c.Tool, outcome(c), took(c), callerOf(c), orDash(c.Session), c.ID,
@@ -317,51 +322,6 @@ func orDash(s string) string {
 		return "-"
 	}
 	return s
-}
-
-// followEvery is how often new calls are looked for.
-const followEvery = 500 * time.Millisecond
-
-// followCalls shows calls as they are made, until it is interrupted. A call is
-// recorded once it has ended, so a long one may have begun before others.
-func followCalls(ctx context.Context, a *app, r recorder, f tenon.CallFilter, page tenon.CallPage) error {
-	type shape struct {
-		id      string
-		running bool
-	}
-	shown := map[shape]bool{}
-	tick := time.NewTicker(followEvery)
-	defer tick.Stop()
-	for {
-		now := map[shape]bool{}
-		for _, c := range slices.Backward(page.Calls) {
-			s := shape{c.ID, c.Running}
-			now[s] = true
-			if shown[s] {
-				continue
-			}
-			if a.json() {
-				line, _ := json.Marshal(c) // a record always marshals
-				a.printText(string(line))
-			} else {
-				a.printText(safe(strings.Join(callRow(c), "  ")))
-			}
-		}
-		shown = now
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil // it was to go on until then
-		}
-		var err error
-		f.Limit = 1000
-		if page, _, err = r.Recorded(ctx, f); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return err
-		}
-	}
 }
 
 func runCallRecord(ctx context.Context, a *app, id string) error {
