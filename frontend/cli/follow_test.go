@@ -22,7 +22,7 @@ func TestFollowedCalls(t *testing.T) {
 			t.Fatalf("exit code %d: %s", code, &c.log)
 		}
 	}
-	call("first")
+	call("one")
 	for _, form := range []string{"text", "json"} {
 		screen := &shown{more: make(chan struct{}, 1)}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -35,9 +35,9 @@ func TestFollowedCalls(t *testing.T) {
 				t.Errorf("exit code %d", code)
 			}
 		})
-		screen.wait(t, "first", 1)
-		call("then-" + form)
-		screen.wait(t, "then-"+form, 1)
+		screen.wait(t, "one", 1)
+		call("t-" + form)
+		screen.wait(t, "t-"+form, 1)
 		cancel()
 		following.Wait()
 		lines := strings.Split(strings.TrimSpace(screen.text.String()), "\n")
