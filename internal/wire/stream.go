@@ -206,9 +206,9 @@ func (s *Stream) sendRequest(ctx context.Context, id int64, r *Request) (at int6
 	if len(params) > 0 {
 		head = append(head[:len(head)-1], `,"params":`...)
 		parts := append(append(make([][]byte, 0, 8), head), params...)
-		at, err = s.out.send(ctx.Done(), append(parts, []byte("}\n"))...)
+		at, err = s.put(ctx.Done(), append(parts, []byte("}"))...)
 	} else {
-		at, err = s.out.send(ctx.Done(), append(head, '\n'))
+		at, err = s.put(ctx.Done(), head)
 	}
 	if cap(head) <= inlineSize { // the outbox has copied it
 		*frame = head
@@ -286,8 +286,17 @@ func (s *Stream) tellCanceled(id int64, why error) {
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 func (s *Stream) send(stop <-chan struct{}, frame []byte) error {
-	_, err := s.out.send(stop, append(frame, '\n'))
+	_, err := s.put(stop, frame)
 	return err
+}
+
+var newline = []byte("\n")
+
+// put queues a message, which is given in parts, as one line. It is the only way to the
+// other side: a line end between the tokens of what somebody else wrote would make a
+// message of its own of the rest, which nobody has looked at.
+func (s *Stream) put(stop <-chan struct{}, parts ...[]byte) (at int64, err error) {
+	return s.out.send(stop, append(oneLine(parts), newline)...)
 }
 
 // Notify implements Client.
@@ -348,30 +357,28 @@ func (s *Stream) answer(id []byte, result tool.Bytes, e *jsonrpc.Error) {
 	if e != nil {
 		result = tool.OneOf(e.JSON())
 	}
-	parts := make([][]byte, 0, len(result)+2)
+	parts := make([][]byte, 0, len(result)+3)
 	parts = append(parts, jsonrpc.AppendAnswerHead(nil, id, e != nil))
-	parts = append(parts, oneLine(result)...)
-	parts = append(parts, []byte("}\n"))
-	_, _ = s.out.send(s.done, parts...) // the connection is over: end has its reason
+	parts = append(parts, result...)
+	_, _ = s.put(s.done, append(parts, []byte("}"))...) // the connection is over: end has its reason
 }
 
-// oneLine returns b without line ends, which JSON from an HTTP server may have
-// between its tokens.
+// oneLine returns b without line ends, which JSON may have between its tokens.
 func oneLine(b tool.Bytes) tool.Bytes {
+	copied := false
 	for i, p := range b {
 		if bytes.IndexByte(p, '\n') < 0 && bytes.IndexByte(p, '\r') < 0 {
 			continue
 		}
-		out := append(tool.Bytes{}, b...)
-		for j := i; j < len(out); j++ {
-			out[j] = bytes.Map(func(r rune) rune {
-				if r == '\n' || r == '\r' {
-					return ' '
-				}
-				return r
-			}, out[j])
+		if !copied {
+			b, copied = slices.Clone(b), true
 		}
-		return out
+		b[i] = bytes.Clone(p)
+		for j, c := range b[i] {
+			if c == '\n' || c == '\r' {
+				b[i][j] = ' '
+			}
+		}
 	}
 	return b
 }
