@@ -85,23 +85,27 @@ func TestSessionBelongsToItsCaller(t *testing.T) {
 	}
 }
 
-// TestStreamEndsWithItsKey: the stream of a session ends when the key that opened it
-// does, and others go on.
+// TestStreamEndsWithItsKey: the stream of a session, and what a client of the modern era
+// listens on, end when the key that opened them does, and others go on.
 func TestStreamEndsWithItsKey(t *testing.T) {
 	section, as := keyed(t, "")
 	_, url := front(t, good, section)
 	var tasks sync.WaitGroup // they end with the bodies
 	t.Cleanup(tasks.Wait)
-	listen := func(who string) io.ReadCloser {
+	listen := func(who, body string, header ...string) io.ReadCloser {
 		t.Helper()
-		_, _, h := post(t, url, hello, "Authorization", as[who])
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		method := http.MethodPost
+		if body == "" {
+			_, _, h := post(t, url, hello, "Authorization", as[who])
+			method, header = http.MethodGet, []string{"Mcp-Session-Id", h.Get("Mcp-Session-Id")}
+		}
+		req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header.Set("Accept", "text/event-stream")
-		req.Header.Set("Mcp-Session-Id", h.Get("Mcp-Session-Id"))
-		req.Header.Set("Authorization", as[who])
+		for h := range slices.Chunk(append(header, "Accept", "application/json, text/event-stream", "Content-Type", "application/json", "Authorization", as[who]), 2) {
+			req.Header.Set(h[0], h[1])
+		}
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)
@@ -120,7 +124,10 @@ func TestStreamEndsWithItsKey(t *testing.T) {
 		})
 		return done
 	}
-	ann, bob := ends(listen("ann")), ends(listen("bob"))
+	modernBody := modern("subscriptions/listen", `"notifications":{"toolsListChanged":true}`)
+	modernHeader := []string{"Mcp-Protocol-Version", latest, "Mcp-Method", "subscriptions/listen"}
+	ann, bob := ends(listen("ann", "")), ends(listen("bob", ""))
+	modernAnn, modernBob := ends(listen("ann", modernBody, modernHeader...)), ends(listen("bob", modernBody, modernHeader...))
 	_, path, _ := strings.Cut(section, `keys: "`)
 	path, _, _ = strings.Cut(path, `"`)
 	file, err := tenon.OpenKeys(tenon.Options{StateDir: filepath.Dir(path)})
@@ -130,14 +137,18 @@ func TestStreamEndsWithItsKey(t *testing.T) {
 	if _, err := file.Revoke("ann"); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case <-ann:
-	case <-time.After(time.Minute):
-		t.Error("the stream goes on without its key")
+	for _, ended := range []<-chan struct{}{ann, modernAnn} {
+		select {
+		case <-ended:
+		case <-time.After(time.Minute):
+			t.Error("a stream goes on without its key")
+		}
 	}
 	select {
 	case <-bob:
 		t.Error("the stream of another caller ended too")
+	case <-modernBob:
+		t.Error("what another caller listens on ended too")
 	default:
 	}
 }

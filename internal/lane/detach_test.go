@@ -219,6 +219,7 @@ func TestDetachSilence(t *testing.T) {
 	}
 }
 
+// silence runs in a bubble.
 func silence(t *testing.T, first string, early, stays bool) {
 	ended := make(chan string, 2)
 	begins := make(chan struct{})

@@ -42,9 +42,10 @@ var (
 //
 // One goroutine at a time writes, and none while there is nothing to write.
 type eventStream struct {
-	w    http.ResponseWriter
-	all  *atomic.Int64 // bytes that wait on all streams
-	held *hold         // where the stream is no answer to a request
+	w           http.ResponseWriter
+	all         *atomic.Int64 // bytes that wait on all streams
+	held        *hold         // where the stream is no answer to a request
+	*credential               // or nil, where nobody asks for it
 
 	mu     sync.Mutex
 	ended  bool
@@ -55,6 +56,21 @@ type eventStream struct {
 	last   int // one more than the place of the last progress in the queue
 	size   int // bytes that wait, those being written too
 	writer sync.WaitGroup
+}
+
+// A credential is that of a caller, with which a stream ends that would not by itself.
+type credential struct {
+	known func(r *http.Request) bool
+	r     *http.Request // that it came with
+	lost  func()        // ends the request that the stream answers, or nil
+}
+
+// credential returns that of a caller, or nil.
+func (s *Server) credential(r *http.Request, caller tool.Caller, lost func()) *credential {
+	if caller.Grant == nil || s.o.Known == nil {
+		return nil
+	}
+	return &credential{s.o.Known, r, lost}
 }
 
 // An outlet is what only a stream has that is open.
@@ -70,7 +86,7 @@ type outlet struct {
 // open starts the stream. It is called with the lock held.
 func (s *eventStream) open() {
 	s.out = &outlet{slowWriter: *newSlowWriter(s.w), every: keepAlive, looked: time.Now()}
-	if s.held != nil && s.held.r != nil {
+	if s.credential != nil {
 		s.out.every = knownEvery
 	}
 	s.out.beat = time.AfterFunc(s.out.every, s.tick)
@@ -193,10 +209,11 @@ func progressToken(message tool.Bytes) []byte {
 	return span[0].In(m.Params).Join()
 }
 
-// end writes the answer and waits until it is out. It reports false, and does
-// nothing, where no stream was opened.
+// end writes the answer, unless the stream has ended, and waits until it is out. It
+// reports false, and does nothing, where no stream was opened.
 func (s *eventStream) end(id []byte, result tool.Bytes, e *jsonrpc.Error) bool {
 	s.mu.Lock()
+	over := s.ended
 	s.ended = true
 	if s.out == nil {
 		s.mu.Unlock()
@@ -205,8 +222,10 @@ func (s *eventStream) end(id []byte, result tool.Bytes, e *jsonrpc.Error) bool {
 	if e != nil {
 		result = tool.OneOf(e.JSON())
 	}
-	event := append(tool.OneOf(jsonrpc.AppendAnswerHead(nil, id, e != nil)), result...)
-	s.add(append(event, []byte{'}'}))
+	if !over {
+		event := append(tool.OneOf(jsonrpc.AppendAnswerHead(nil, id, e != nil)), result...)
+		s.add(append(event, []byte{'}'}))
+	}
 	s.mu.Unlock()
 	s.writer.Wait()
 	return true
@@ -262,13 +281,15 @@ func (s *eventStream) pass() {
 // waits is written then.
 func (s *eventStream) look() {
 	s.out.looked = time.Now()
-	if s.held == nil || s.held.known() {
+	if s.credential == nil || s.known(s.r) {
 		return
 	}
 	if s.out.err == nil {
 		s.out.err = errUnknown
 	}
-	s.finish()
+	if s.finish(); s.lost != nil {
+		s.lost()
+	}
 }
 
 // close is called when nothing more will be written.

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"net/http"
 	"slices"
 )
 
@@ -20,10 +19,8 @@ type detacher interface {
 
 // A hold is what keeps a stream open for what the server says by itself.
 type hold struct {
-	s      *Server
 	hs     *httpSession
 	stream *eventStream
-	r      *http.Request // where the credential is looked at again
 	leave  func()
 
 	d    detacher      // or nil, where the handler stays,
@@ -37,8 +34,8 @@ func (h *hold) detach(d detacher) bool {
 		return false
 	}
 	h.d = d
-	if h.r != nil {
-		h.r = h.r.WithContext(h.hs.Context())
+	if c := h.stream.credential; c != nil {
+		c.r = c.r.WithContext(h.hs.Context())
 	}
 	return true
 }
@@ -74,9 +71,6 @@ func (h *hold) start() {
 	}
 	h.d.Go(func() { h.stream.write() })
 }
-
-// known reports whether the stream may go on for its caller.
-func (h *hold) known() bool { return h.r == nil || h.s.o.Known(h.r) }
 
 // end takes the stream out of its session.
 func (h *hold) end() {

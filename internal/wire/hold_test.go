@@ -206,6 +206,7 @@ func TestUnknownCredential(t *testing.T) {
 	}
 }
 
+// unknownCredential runs in a bubble.
 func unknownCredential(t *testing.T, slow bool) {
 	const all = 100
 	var known atomic.Bool
@@ -356,4 +357,113 @@ func streamTime(t *testing.T, detached bool, end func(srv *wire.Server, known *a
 	if err := session.Notify("late", nil); err == nil {
 		t.Error("a stream that has ended takes more")
 	}
+}
+
+// A listener answers as one that tells a client of what changes, until that has enough,
+// with much that nobody hears, and to "fill" with all that a stream takes.
+type listener struct{ ended chan struct{} }
+
+var much = tool.OneOf([]byte(`"` + strings.Repeat("a", 1<<20) + `"`))
+
+func (listener) Notification(*wire.Exchange, *jsonrpc.Message) {}
+func (l listener) Request(ctx context.Context, x *wire.Exchange, m *jsonrpc.Message) (tool.Bytes, *jsonrpc.Error) {
+	if m.Method == "fill" {
+		for x.Notify("n", fmt.Appendf(nil, "%q", make([]byte, 8<<10))) == nil { // 32 KiB as it is written
+		}
+		close(l.ended)
+		return tool.OneOf([]byte("1")), nil
+	}
+	defer close(l.ended)
+	for {
+		_ = x.Notify("n", nil)
+		select {
+		case <-ctx.Done():
+			return much, nil
+		case <-time.After(10 * time.Second):
+		}
+	}
+}
+
+// TestListeningWithoutCredential: what a client of the modern era listens on ends with
+// its credential, though that is a request; another request goes on.
+func TestListeningWithoutCredential(t *testing.T) {
+	for method, goesOn := range map[string]bool{"subscriptions/listen": false, "tools/call": true} {
+		t.Run(method, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var known atomic.Bool
+				known.Store(true)
+				h := listener{ended: make(chan struct{})}
+				srv := wire.NewServer(wire.ServerOptions{
+					Stateless: h,
+					Modern:    func(http.Header, *jsonrpc.Message) bool { return true },
+					Admit: func(http.ResponseWriter, *http.Request) (tool.Caller, bool) {
+						return tool.Caller{Name: "a", Grant: &tool.Grant{Key: "k"}}, true
+					},
+					Known: func(*http.Request) bool { return known.Load() },
+				})
+				ctx, leave := context.WithCancel(t.Context())
+				r := httptest.NewRequestWithContext(ctx, "POST", "/", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{}}`))
+				r.Header.Set("Content-Type", "application/json")
+				w := newLeft()
+				var serving sync.WaitGroup
+				serving.Go(func() { srv.ServeHTTP(w, r) })
+				time.Sleep(25 * time.Second)
+				synctest.Wait()
+				if n := strings.Count(w.text(), `"n"`); n != 3 {
+					t.Errorf("%d messages in 25 s", n)
+				}
+				before := w.text()
+				known.Store(false)
+				time.Sleep(1500 * time.Millisecond)
+				synctest.Wait()
+				select {
+				case <-h.ended:
+					if goesOn || w.text() != before {
+						t.Errorf("ended with %q", w.text())
+					}
+				default:
+					if !goesOn {
+						t.Error("it goes on")
+					}
+				}
+				leave()
+				serving.Wait()
+				_ = srv.Close()
+			})
+		})
+	}
+}
+
+// TestListeningLeavesNothing: what is said on a stream that has ended with its credential
+// does not count as waiting, which would leave less and less for the streams of others.
+func TestListeningLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var known atomic.Bool
+		var h listener
+		srv := wire.NewServer(wire.ServerOptions{
+			Stateless: &h,
+			Modern:    func(http.Header, *jsonrpc.Message) bool { return true },
+			Admit: func(http.ResponseWriter, *http.Request) (tool.Caller, bool) {
+				return tool.Caller{Name: "a", Grant: &tool.Grant{Key: "k"}}, true
+			},
+			Known: func(*http.Request) bool { return known.Load() },
+		})
+		ask := func(method string, moved func(bool)) string {
+			h.ended = make(chan struct{})
+			r := httptest.NewRequestWithContext(t.Context(), "POST", "/", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{}}`))
+			r.Header.Set("Content-Type", "application/json")
+			w := newLeft()
+			w.moved = moved
+			srv.ServeHTTP(w, r)
+			return w.text()
+		}
+		for range 70 { // 64 MiB are what may wait on all streams
+			ask("subscriptions/listen", func(bool) {})
+		}
+		known.Store(true)
+		if n := strings.Count(ask("fill", func(bool) { <-h.ended }), `"n"`); n < 100 {
+			t.Errorf("a stream takes only %d messages", n)
+		}
+		_ = srv.Close()
+	})
 }

@@ -88,7 +88,7 @@ func NewServer(o ServerOptions) *Server {
 		o.Places = new(share.Places)
 	}
 	s := &Server{o: o, sessions: map[string]*httpSession{}}
-	s.ctx, s.cancel = context.WithCancelCause(context.Background()) //nolint:forbidigo // Close ends it
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.tasks.Go(s.endIdle)
 	return s
 }
@@ -187,8 +187,15 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	// Closing the stream is how a client of this era cancels.
-	s.answer(r.Context(), w, s.o.Stateless, x, m)
+	ctx := r.Context() // closing the stream is how a client of this era cancels
+	var c *credential
+	if m.Method == "subscriptions/listen" { // it would go on for ever
+		var lost func()
+		ctx, lost = context.WithCancel(ctx)
+		defer lost()
+		c = s.credential(r, caller, lost)
+	}
+	s.answer(ctx, w, s.o.Stateless, x, m, c)
 }
 
 func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, caller tool.Caller) {
@@ -217,7 +224,7 @@ func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		// A broken connection is no cancellation in this era.
 		ctx, end := hs.begin(hs.ctx, m.ID)
 		defer end()
-		s.answer(ctx, w, hs.handler, x, m)
+		s.answer(ctx, w, hs.handler, x, m, nil)
 		return
 	case m.Method == "notifications/cancelled":
 		hs.cancelRequest(m)
@@ -284,8 +291,8 @@ func owner(c tool.Caller) string {
 
 // answer runs one request and writes its answer: as JSON, or as an event stream
 // where a notification came first.
-func (s *Server) answer(ctx context.Context, w http.ResponseWriter, h Handler, x *Exchange, m *jsonrpc.Message) {
-	stream := eventStream{w: w, all: &s.waiting}
+func (s *Server) answer(ctx context.Context, w http.ResponseWriter, h Handler, x *Exchange, m *jsonrpc.Message, c *credential) {
+	stream := eventStream{w: w, all: &s.waiting, credential: c}
 	x.notify = stream.notify
 	x.stream = &stream
 	result, e := h.Request(ctx, x, m)
@@ -306,11 +313,8 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, caller tool.Caller)
 		refuse(w, http.StatusNotFound, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "session not found: send initialize again"))
 		return
 	}
-	stream := &eventStream{w: w, all: &s.waiting, busy: true}
-	h := &hold{s: s, hs: hs, stream: stream, leave: hs.enter()}
-	if caller.Grant != nil && s.o.Known != nil {
-		h.r = r
-	}
+	stream := &eventStream{w: w, all: &s.waiting, busy: true, credential: s.credential(r, caller, nil)}
+	h := &hold{hs: hs, stream: stream, leave: hs.enter()}
 	stream.held = h
 	stream.mu.Lock()
 	stream.open()

@@ -33,7 +33,9 @@ func newSession(ctx context.Context, id string) *Session {
 // newConnectionSession returns the session that a connection itself is. It ends
 // with the connection, not with whoever opened that.
 func newConnectionSession() *Session {
-	return newSession(context.Background(), "") //nolint:forbidigo // a root of its own: see above
+	s := &Session{running: map[string]context.CancelCauseFunc{}}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
 }
 
 // Done is closed when the session has ended.
