@@ -14,6 +14,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/config"
 	"github.com/tenon-mcp/tenon/internal/definitions"
 	"github.com/tenon-mcp/tenon/internal/upstream"
+	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -216,9 +217,9 @@ func (k maker) source(m *member) definitions.Source {
 	var out definitions.Source
 	switch {
 	case s.Bundled != "":
-		return definitions.Source{Kind: "bundled", Run: s.Bundled, Version: version()}
+		return definitions.Source{Kind: "bundled", Run: s.Bundled, Version: version.String()}
 	case s.Care.Agent != nil:
-		return definitions.Source{Kind: "bundled", Run: "agent", Version: version()}
+		return definitions.Source{Kind: "bundled", Run: "agent", Version: version.String()}
 	case s.Care.Browser != nil && s.Command == "":
 		out = definitions.Command(k.cfg.Dir, "npx", []string{"-y", browser.Package})
 	case s.Command != "":

@@ -18,6 +18,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/egress"
 	"github.com/tenon-mcp/tenon/internal/model"
 	"github.com/tenon-mcp/tenon/internal/upstream"
+	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -59,7 +60,7 @@ func (k maker) delegate(o *upstream.Options, s *config.Server, m *member) error 
 			MaxIters: a.MaxIters, MaxCalls: a.MaxCalls, MaxTokens: a.AgentLimits.MaxTokens, MaxAnswer: a.Model.MaxTokens,
 		}
 	}
-	srv := mcp.NewServer(&mcp.Implementation{Name: s.Name, Version: version()}, nil)
+	srv := mcp.NewServer(&mcp.Implementation{Name: s.Name, Version: version.String()}, nil)
 	description := cmp.Or(a.Description, "Hands a subtask to another agent, which works on it by itself and returns what it found.")
 	mcp.AddTool(srv, &mcp.Tool{Name: subtaskTool, Description: description},
 		func(context.Context, *mcp.CallToolRequest, subtaskInput) (*mcp.CallToolResult, any, error) {

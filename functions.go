@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenon-mcp/tenon/internal/upstream"
+	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -71,7 +72,7 @@ func (k maker) functions(old *pool) error {
 		k.members, k.byName[functionServer] = append(k.members, m), m
 		return nil
 	}
-	srv := mcp.NewServer(&mcp.Implementation{Name: functionServer, Version: version()}, nil)
+	srv := mcp.NewServer(&mcp.Implementation{Name: functionServer, Version: version.String()}, nil)
 	m := &member{name: functionServer, role: role{meta: map[string]tool.Meta{}}}
 	for _, f := range k.o.functions {
 		if _, twice := m.meta[f.name]; twice {

@@ -21,6 +21,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/listcache"
 	"github.com/tenon-mcp/tenon/internal/proc"
 	"github.com/tenon-mcp/tenon/internal/upstream"
+	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -154,7 +155,7 @@ func (k maker) server(s *config.Server, m *member) (*upstream.Server, error) {
 		MaxSessions: s.Care.MaxSessions, InstallTimeout: s.Care.InstallTimeout, HealthCheck: s.Care.HealthCheck,
 		StartRate:  float64(k.cfg.Gateway.Spawning.Rate) / 2,
 		MaxMessage: k.cfg.Gateway.MaxMessageBytes, Spawner: k.spawner,
-		ClientName: "tenon", ClientVersion: version(), Keep: k.o.Start,
+		ClientName: "tenon", ClientVersion: version.String(), Keep: k.o.Start,
 		Listed: func(tools []json.RawMessage) { k.Gateway.listed(m, tools) }, Changed: func() { k.changed(m.name) },
 		Noticed: func(method string) { k.noticed(m.name, method) },
 		Logger:  k.log, Mask: k.secrets.Text,
@@ -309,7 +310,7 @@ func toolsOf(ctx context.Context, srv *mcp.Server) ([]json.RawMessage, error) {
 		return nil, err
 	}
 	defer ss.Close()
-	cs, err := mcp.NewClient(&mcp.Implementation{Name: "tenon", Version: version()}, nil).Connect(ctx, client, nil)
+	cs, err := mcp.NewClient(&mcp.Implementation{Name: "tenon", Version: version.String()}, nil).Connect(ctx, client, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/relay"
 	"github.com/tenon-mcp/tenon/internal/sampling"
 	"github.com/tenon-mcp/tenon/internal/upstream"
+	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -76,7 +77,7 @@ func sampled(v view, h hop, r *call.Request, client *relay.Client) (*sampledHop,
 		way.instead = true
 		client = v.relay.Client(relay.Options{
 			Modern: true, Caller: ownerOf(r.Caller), Capabilities: json.RawMessage(`{"sampling":{}}`),
-			ClientInfo: json.RawMessage(`{"name":"tenon","version":"` + version() + `"}`),
+			ClientInfo: json.RawMessage(`{"name":"tenon","version":"` + version.String() + `"}`),
 		})
 	}
 	way.able = !way.instead && slices.Contains(strings.Fields(client.Can()), "sampling")
@@ -223,7 +224,7 @@ func (h *sampledHop) declare(s *relay.Sending) (had bool) {
 	}
 	if h.instead { // params of another client, or of none
 		said = nil
-		fields = append(fields[:0:0], era.ClientMeta("tenon", version())[:2]...)
+		fields = append(fields[:0:0], era.ClientMeta("tenon", version.String())[:2]...)
 	}
 	with, had := sampling.Capable(said)
 	s.Meta = append(fields, jsonrpc.Field{Key: era.MetaCapabilities, Value: with})

@@ -32,7 +32,6 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -277,14 +276,6 @@ func shutdown(g *Gateway) error {
 	g.memory.tasks.Wait()
 	g.events.close()
 	return errors.Join(err, g.spawner.Close(), g.long.close(), g.access.Close(), g.record.close())
-}
-
-// version returns the version of this module in the running program.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	return "0.1.0-dev"
 }
 
 // Settings are what front ends need of the section `gateway` of the configuration.

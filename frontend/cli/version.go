@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tenon-mcp/tenon/internal/version"
 )
 
 // A build is what the program knows of its making.
@@ -22,13 +24,10 @@ type build struct {
 
 // thisBuild reads what the toolchain wrote into this program, which takes a while.
 var thisBuild = sync.OnceValue(func() build {
-	b := build{Version: "0.1.0-dev", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	b := build{Version: version.String(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		b.Version = v
 	}
 	for _, s := range info.Settings {
 		switch s.Key {

@@ -183,7 +183,7 @@ func (p Approvals) Decide(ctx context.Context, id string, v tool.Verdict) (tool.
 		in.Decision, in.Scope, in.Pattern = "approved", v.Scope, v.Pattern
 	}
 	var out tool.Approval
-	err := p.c.post(ctx, "/approvals/"+url.PathEscape(id)+"/decide", in, &out)
+	err := p.c.post(ctx, 0, "/approvals/"+url.PathEscape(id)+"/decide", in, &out)
 	return out, err
 }
 

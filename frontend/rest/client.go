@@ -17,6 +17,7 @@ import (
 	"time"
 
 	tenon "github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -118,7 +119,7 @@ func (c *Client) Rendered(ctx context.Context, o tenon.ListOptions, f Format) ([
 	q.Set("server", o.Server)
 	q.Set("format", string(f))
 	q.Set("lazy", string(o.Lazy))
-	return c.do(ctx, http.MethodGet, "/tools?"+given(q).Encode(), nil)
+	return c.do(ctx, 0, http.MethodGet, "/tools?"+given(q).Encode(), nil)
 }
 
 // Find returns the tools that fit words, best first.
@@ -167,7 +168,7 @@ func (c *Client) Call(ctx context.Context, call tool.Call) *tool.Result {
 	safe := false
 	looking.Go(func() { safe = repeatable(look, c, call) })
 	var res tool.Result
-	err := c.postWithin(ctx, call.Timeout, "/calls", bodyOf(call), &res)
+	err := c.post(ctx, call.Timeout, "/calls", bodyOf(call), &res)
 	e, ok := errors.AsType[*tool.Error](err)
 	lost := ok && e.Kind == tool.OutcomeUnknown
 	if lost { // a gateway that is gone refuses the question at once, and another may be there by now
@@ -229,7 +230,7 @@ func (c *Client) CallBatch(ctx context.Context, calls []tool.Call) []*tool.Resul
 		bodies[i] = bodyOf(call)
 	}
 	var out batchResults
-	err := c.postWithin(ctx, inTurn(calls), "/calls/batch", map[string]any{"calls": bodies}, &out)
+	err := c.post(ctx, inTurn(calls), "/calls/batch", map[string]any{"calls": bodies}, &out)
 	if err == nil && len(out.Results) == len(calls) {
 		return out.Results
 	}
@@ -275,25 +276,21 @@ func (c *Client) get(ctx context.Context, path string, q url.Values, out any) er
 	if enc := q.Encode(); enc != "" {
 		path += "?" + enc
 	}
-	b, err := c.do(ctx, http.MethodGet, path, nil)
+	b, err := c.do(ctx, 0, http.MethodGet, path, nil)
 	if err != nil {
 		return err
 	}
 	return c.decode(b, out)
 }
 
-func (c *Client) post(ctx context.Context, path string, in, out any) error {
-	return c.postWithin(ctx, 0, path, in, out)
-}
-
-// postWithin posts what the gateway is to answer within own, or 0 where it may take as
-// long as it lives.
-func (c *Client) postWithin(ctx context.Context, own time.Duration, path string, in, out any) error {
+// post posts what the gateway is to answer within own, or 0 where it may take as long as
+// it lives.
+func (c *Client) post(ctx context.Context, own time.Duration, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return &tool.Error{Kind: tool.Invalid, Text: "The call is no JSON: " + err.Error(), Err: err}
 	}
-	b, err := c.exchange(ctx, own, http.MethodPost, path, body)
+	b, err := c.do(ctx, own, http.MethodPost, path, body)
 	if err != nil {
 		return err
 	}
@@ -307,14 +304,9 @@ func (c *Client) decode(b []byte, out any) error {
 	return nil
 }
 
-// do sends one request and returns the body of an answer of status 200.
-func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]byte, error) {
-	return c.exchange(ctx, 0, method, path, body)
-}
-
-// exchange is do for what the gateway is to answer within own.
-func (c *Client) exchange(ctx context.Context, own time.Duration, method, path string, body []byte) ([]byte, error) {
-	ctx, end := c.attend(ctx, own)
+// do sends one request and returns the body of an answer of status 200. Own is as in post.
+func (c *Client) do(ctx context.Context, own time.Duration, method, path string, body []byte) ([]byte, error) {
+	ctx, end := vigil{c, own}.attend(ctx)
 	defer end()
 	res, err := c.send(ctx, method, path, body)
 	if err != nil {
@@ -336,6 +328,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (*h
 		return nil, err
 	}
 	req.Header.Set("Content-Type", typeJSON)
+	req.Header.Set("User-Agent", version.Agent("client"))
 	if token := c.token.Reveal(); token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -369,9 +362,9 @@ func (c *Client) lost(ctx context.Context, method string, err error) error {
 	case errors.Is(cause, errLate):
 		return &tool.Error{Kind: tool.Timeout, Text: "The gateway at " + c.base + " did not answer in time. The call may have been carried out: look before you repeat it.", Err: err}
 	case errors.Is(cause, errSilent) && method == http.MethodPost:
-		return &tool.Error{Kind: tool.OutcomeUnknown, Text: c.silence() + " The call may have been carried out: look before you repeat it.", Err: err}
+		return &tool.Error{Kind: tool.OutcomeUnknown, Text: silence(c.base) + " The call may have been carried out: look before you repeat it.", Err: err}
 	case errors.Is(cause, errSilent):
-		return &tool.Error{Kind: tool.Unavailable, Text: c.silence(), Err: err}
+		return &tool.Error{Kind: tool.Unavailable, Text: silence(c.base), Err: err}
 	case errors.Is(err, context.Canceled):
 		return &tool.Error{Kind: tool.Canceled, Text: "The call was canceled.", Err: err}
 	case errors.As(err, &dial) && dial.Op == "dial":

@@ -104,7 +104,7 @@ const maxEvent = 4 << 20
 // for and as it leaves pending, until ctx or the gateway ends. An error is the last.
 func (p Approvals) Watch(ctx context.Context) iter.Seq2[tool.Approval, error] {
 	return func(yield func(tool.Approval, error) bool) {
-		watched, end := p.c.attend(ctx, 0)
+		watched, end := vigil{c: p.c}.attend(ctx)
 		defer end()
 		res, err := p.c.send(watched, http.MethodGet, "/events", nil)
 		if err != nil {

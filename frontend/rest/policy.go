@@ -74,7 +74,7 @@ func (p Policy) Explain(ctx context.Context, q tool.Call) (*tenon.Explanation, e
 		Caller string `json:"caller,omitempty"`
 	}{q, q.Caller.Name}
 	var out tenon.Explanation
-	if err := p.c.post(ctx, "/policy/explain", in, &out); err != nil {
+	if err := p.c.post(ctx, 0, "/policy/explain", in, &out); err != nil {
 		return nil, err
 	}
 	return &out, nil

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/version"
 )
 
 // A gateway may take its time, for a call takes as long as its tool does. So while an
@@ -28,17 +30,23 @@ var (
 	errSilent = errors.New("the gateway is silent")
 )
 
-// silence says that a gateway does not answer, and what to do.
-func (c *Client) silence() string {
-	return fmt.Sprintf("Nothing at %s has answered for %s: if tenon serve runs there, it hangs (see its log, and start it again); else the address is that of something else.", c.base, silentAfter)
+// silence says that the gateway at base does not answer, and what to do.
+func silence(base string) string {
+	return fmt.Sprintf("Nothing at %s has answered for %s: if tenon serve runs there, it hangs (see its log, and start it again); else the address is that of something else.", base, silentAfter)
 }
 
-// attend returns ctx for one request, which ends where the gateway is silent, and soon
-// after own, if that is not 0. Call end when the answer was read.
-func (c *Client) attend(ctx context.Context, own time.Duration) (_ context.Context, end func()) {
+// A vigil is kept over one request.
+type vigil struct {
+	c   *Client
+	own time.Duration // in which the gateway is to answer; 0 is no bound
+}
+
+// attend returns ctx for the request, which ends where the gateway is silent, and soon after
+// its own time. Call end when the answer was read.
+func (v vigil) attend(ctx context.Context) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
-	watching.Go(func() { cancel(c.watch(ctx, own)) })
+	watching.Go(func() { cancel(v.watch(ctx)) })
 	return ctx, func() {
 		cancel(nil)
 		watching.Wait()
@@ -46,13 +54,13 @@ func (c *Client) attend(ctx context.Context, own time.Duration) (_ context.Conte
 }
 
 // watch returns why the request of ctx is not to be waited for any more.
-func (c *Client) watch(ctx context.Context, own time.Duration) error {
+func (v vigil) watch(ctx context.Context) error {
 	pulse := time.NewTicker(pulseEvery)
 	defer pulse.Stop()
 	var over, grace <-chan time.Time
 	begun := time.Now()
-	if own > 0 {
-		over = time.After(own)
+	if v.own > 0 {
+		over = time.After(v.own)
 	}
 	for {
 		select {
@@ -61,16 +69,16 @@ func (c *Client) watch(ctx context.Context, own time.Duration) error {
 		case <-grace:
 			return errLate
 		case <-over:
-			if !c.lives(ctx, lateAfter) {
+			if !v.lives(ctx, lateAfter) {
 				return errLate
 			}
 			over, grace = nil, time.After(answerGrace)
 		case <-pulse.C:
 			most, why := silentAfter, errSilent
-			if left := own - time.Since(begun) + lateAfter; over != nil && left < most {
+			if left := v.own - time.Since(begun) + lateAfter; over != nil && left < most {
 				most, why = left, errLate
 			}
-			if grace == nil && !c.lives(ctx, most) {
+			if grace == nil && !v.lives(ctx, most) {
 				return why
 			}
 		}
@@ -79,14 +87,15 @@ func (c *Client) watch(ctx context.Context, own time.Duration) error {
 
 // lives reports whether anything at the gateway's address answers within that time, be it
 // with a refusal.
-func (c *Client) lives(ctx context.Context, within time.Duration) bool {
+func (v vigil) lives(ctx context.Context, within time.Duration) bool {
 	asking, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	req, err := http.NewRequestWithContext(asking, http.MethodHead, c.base+"/openapi.json", nil)
+	req, err := http.NewRequestWithContext(asking, http.MethodHead, v.c.base+"/openapi.json", nil)
 	if err != nil {
 		return true
 	}
-	res, err := c.http.Do(req)
+	req.Header.Set("User-Agent", version.Agent("client"))
+	res, err := v.c.http.Do(req)
 	if err == nil {
 		_ = res.Body.Close() // it is empty
 		return true

@@ -136,13 +136,13 @@ func (c *Client) Stops(ctx context.Context) ([]tenon.Stop, error) {
 // does not have is refused unless force is set.
 func (c *Client) Stop(ctx context.Context, s tenon.Stop, force bool) ([]tenon.Stop, error) {
 	var out stopList
-	err := c.post(ctx, "/stops", map[string]any{"server": s.Server, "tool": s.Tool, "reason": s.Reason, "force": force}, &out)
+	err := c.post(ctx, 0, "/stops", map[string]any{"server": s.Server, "tool": s.Tool, "reason": s.Reason, "force": force}, &out)
 	return out.Stops, err
 }
 
 // Resume lifts a stop on the gateway, and returns what is stopped then.
 func (c *Client) Resume(ctx context.Context, server, name string) ([]tenon.Stop, error) {
 	var out stopList
-	err := c.post(ctx, "/stops/resume", map[string]string{"server": server, "tool": name}, &out)
+	err := c.post(ctx, 0, "/stops/resume", map[string]string{"server": server, "tool": name}, &out)
 	return out.Stops, err
 }

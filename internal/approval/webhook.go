@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -138,7 +139,7 @@ func (w *Webhook) post(a tool.Approval, body []byte) (again bool, err error) {
 	}
 	at := strconv.FormatInt(time.Now().Unix(), 10)
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", "tenon")
+	req.Header.Set("User-Agent", version.Agent("approvals"))
 	req.Header.Set(HeaderTimestamp, at)
 	req.Header.Set(HeaderDelivery, a.ID+"-"+string(a.Status))
 	req.Header.Set(HeaderSignature, Sign([]byte(w.o.Secret.Reveal()), at, body))

@@ -50,11 +50,13 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
+
+	"github.com/tenon-mcp/tenon/internal/version"
 )
 
 // UserAgent is what sites see where the caller sets nothing else. Its first word
 // is the one that a robots.txt means.
-const UserAgent = "Tenon/1.0 (+https://github.com/tenon-mcp/tenon)"
+func UserAgent() string { return version.Agent("+https://github.com/tenon-mcp/tenon") }
 
 // Defaults and bounds.
 const (
@@ -106,7 +108,7 @@ type Client struct {
 // New returns a client. Its errors name the option.
 func New(o Options) (*Client, error) {
 	c := &Client{o: o, guard: o.Guard, hosts: newHosts(o.Polite), robots: newRobots()}
-	c.o.UserAgent = first(o.UserAgent, UserAgent)
+	c.o.UserAgent = first(o.UserAgent, UserAgent())
 	c.o.MaxBody = first(o.MaxBody, DefaultMaxBody)
 	t := &c.o.Times
 	t.Connect, t.TLS = first(t.Connect, 10*time.Second), first(t.TLS, 10*time.Second)

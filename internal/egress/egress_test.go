@@ -91,7 +91,7 @@ func TestDo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "GET /new?q=1 " + egress.UserAgent + ` k ""`; string(got.Body) != want || got.Status != 418 || got.OK() ||
+	if want := "GET /new?q=1 " + egress.UserAgent() + ` k ""`; string(got.Body) != want || got.Status != 418 || got.OK() ||
 		got.URL != "http://"+web+"/new?q=1" || len(got.Redirects) != 1 || got.Redirects[0] != "http://"+web+"/old" {
 		t.Errorf("%+v: %s, want %s", got, got.Body, want)
 	}
@@ -105,7 +105,7 @@ func TestDo(t *testing.T) {
 	}
 	b, _ := io.ReadAll(resp.Body)
 	resp.Body.Close()
-	if !strings.Contains(string(b), egress.UserAgent) {
+	if !strings.Contains(string(b), egress.UserAgent()) {
 		t.Errorf("%s", b)
 	}
 }

@@ -69,7 +69,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "Title: The title\n\n# Heading\n\nSome bold text & a [link](" + srv.URL + "/other). " + egress.UserAgent + "\n\na | b\n1 | 2\n\n- one\n- two three\n\n```\nx  y\n  z\n```\n\nend"
+	want := "Title: The title\n\n# Heading\n\nSome bold text & a [link](" + srv.URL + "/other). " + egress.UserAgent() + "\n\na | b\n1 | 2\n\n- one\n- two three\n\n```\nx  y\n  z\n```\n\nend"
 	if p.Text != want || p.URL != srv.URL+"/page" {
 		t.Errorf("%s:\n%s\nwant\n%s", p.URL, p.Text, want)
 	}

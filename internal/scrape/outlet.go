@@ -54,7 +54,7 @@ func (o *outlet) addr() string { return o.listener.Addr().String() }
 
 // agent is the name of the browser, with the word.
 func (o *outlet) agent() string {
-	return "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 " + strings.Fields(egress.UserAgent)[0] + " " + o.word
+	return "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 " + strings.Fields(egress.UserAgent())[0] + " " + o.word
 }
 
 func (o *outlet) close() {

@@ -37,7 +37,7 @@ func TestNoRoom(t *testing.T) {
 			if tool.KindOf(told) != tool.Unavailable || !strings.HasPrefix(told.Error(), want) {
 				t.Errorf("%s: %s: %v", name, tool.KindOf(told), told)
 			}
-			if again := s.unreadable(t.Context(), told); again != told { //nolint:errorlint // the same one
+			if again := s.unreadable(t.Context(), told); again.Error() != told.Error() {
 				t.Errorf("%s is told twice: %v", name, again)
 			}
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/dockerhost"
 	"github.com/tenon-mcp/tenon/internal/jsonsize"
 	"github.com/tenon-mcp/tenon/internal/spelling"
+	"github.com/tenon-mcp/tenon/internal/version"
 )
 
 const (
@@ -54,7 +55,7 @@ func (e *engine) open() error {
 		scheme = "https"
 	}
 	e.Client, err = e.host.Client(client.WithHTTPClient(&http.Client{Transport: e, CheckRedirect: client.CheckRedirect}),
-		client.WithScheme(scheme), client.WithUserAgent("Tenon/1.0 (docker)"))
+		client.WithScheme(scheme), client.WithUserAgent(version.Agent("docker")))
 	return err
 }
 

@@ -21,10 +21,10 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/jsonsize"
+	"github.com/tenon-mcp/tenon/internal/version"
 )
 
 const (
-	userAgent    = "Tenon/1.0 (prometheus)"
 	maxBody      = 16 << 20 // bytes of one answer of the API
 	longestGet   = 1800     // bytes of parameters that still go into an address
 	maxRedirects = 3
@@ -205,7 +205,7 @@ func (c *client) fetch(ctx context.Context, path string, params url.Values) (int
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	if req.Header.Get("User-Agent") == "" {
-		req.Header.Set("User-Agent", userAgent)
+		req.Header.Set("User-Agent", version.Agent("prometheus"))
 	}
 	req.Header.Set("Accept", "application/json")
 	resp, err := c.http.Do(req)

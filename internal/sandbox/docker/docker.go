@@ -47,6 +47,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/dockerhost"
 	"github.com/tenon-mcp/tenon/internal/sandbox"
 	"github.com/tenon-mcp/tenon/internal/sandbox/inside"
+	"github.com/tenon-mcp/tenon/internal/version"
 )
 
 // Options are the settings of the back end. The zero value takes the engine that the
@@ -199,7 +200,7 @@ func (b *Backend) find(ctx context.Context) (*engine, error) {
 	if b.engine != nil && b.engine.host == host {
 		return b.engine, nil
 	}
-	c, err := host.Client(client.WithUserAgent("Tenon/1.0 (python)"))
+	c, err := host.Client(client.WithUserAgent(version.Agent("python")))
 	if err != nil {
 		return nil, unavailable(ctx, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/tenon-mcp/tenon/internal/jsonsize"
+	"github.com/tenon-mcp/tenon/internal/version"
 )
 
 const (
@@ -158,7 +159,7 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	for k, v := range header {
 		req.Header.Set(k, v)
 	}
-	req.Header.Set("User-Agent", "Tenon/1.0 (kubernetes)")
+	req.Header.Set("User-Agent", version.Agent("kubernetes"))
 	more, err := c.sign(req)
 	if err != nil {
 		return nil, nil, err

@@ -18,7 +18,7 @@ import (
 const liteBase = "https://lite.duckduckgo.com"
 
 // duckAgent names Tenon, in the form without which the pages show nothing.
-const duckAgent = "Mozilla/5.0 (compatible; " + egress.UserAgent + ")"
+func duckAgent() string { return "Mozilla/5.0 (compatible; " + egress.UserAgent() + ")" }
 
 // duck reads the page for browsers without scripts, and where that gives nothing the
 // one for old phones.
@@ -43,7 +43,7 @@ func (p *Provider) duckPage(ctx context.Context, client *egress.Client, base, pa
 	resp, err := p.do(ctx, client, egress.Request{
 		Method: http.MethodPost, URL: base + path, Body: []byte(form.Encode()),
 		Header: http.Header{
-			"Content-Type": {"application/x-www-form-urlencoded"}, "User-Agent": {duckAgent}, "Accept": {"text/html"}, "Accept-Language": {"en-US,en;q=0.9"}, "Referer": {base + "/"},
+			"Content-Type": {"application/x-www-form-urlencoded"}, "User-Agent": {duckAgent()}, "Accept": {"text/html"}, "Accept-Language": {"en-US,en;q=0.9"}, "Referer": {base + "/"},
 		},
 	})
 	if err != nil {
