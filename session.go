@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/era"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
+	"github.com/tenon-mcp/tenon/internal/method"
 	"github.com/tenon-mcp/tenon/internal/relay"
 	"github.com/tenon-mcp/tenon/internal/skills"
 	"github.com/tenon-mcp/tenon/internal/stops"
@@ -100,10 +101,11 @@ func (s *Session) Call(ctx context.Context, peer tool.Peer, c tool.Call) *tool.R
 }
 
 // Notify takes a notification of the client: servers that know it hear of it.
-func (s *Session) Notify(ctx context.Context, method string, params []byte) {
-	if s.o.Server != "" || method == "notifications/roots/list_changed" {
-		s.client.Notify(ctx, method, params)
+func (s *Session) Notify(ctx context.Context, name string, params []byte) {
+	if s.o.Server == "" && name != "notifications/roots/list_changed" || !method.Defined(name) || method.Check(name, params) != nil {
+		return
 	}
+	s.client.Notify(ctx, name, params)
 }
 
 // A PeerRequest is a request of an MCP client that is no call of a tool.
@@ -167,6 +169,9 @@ func (s *Session) route(ctx context.Context, v view, as Viewer, r relay.Request)
 	if err != nil {
 		return nil, err
 	}
+	if e := method.Check(r.Method, r.Params); e != nil {
+		return nil, e
+	}
 	server := s.o.Server
 	if id := textOf(r.Params, "taskId"); id != "" && relay.IsOfTask(r.Method, nil) {
 		var e *jsonrpc.Error
@@ -183,6 +188,9 @@ func (s *Session) route(ctx context.Context, v view, as Viewer, r relay.Request)
 	}
 	if err := sees.mayReach(m); err != nil {
 		return nil, err
+	}
+	if mode := sees.profile.Mode(); !method.Defined(r.Method) && (mode == tool.ModeReadOnly || mode == tool.ModeAskDestructive) {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "MCP does not say what %s does, and the mode %s takes that for something that may do harm", r.Method, mode)
 	}
 	return s.carry(ctx, sees, as, m, r)
 }

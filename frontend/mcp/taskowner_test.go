@@ -117,3 +117,36 @@ func TestTasksOfOneNameAtTwoServers(t *testing.T) {
 	// Where there is but one caller, it goes on with what it has begun before a restart.
 	wants(t, newRaw(t, url+"/mcp/s/s1").ask("tasks/result", `"taskId":"earlier"`), "first has done earlier")
 }
+
+// TestTasksAreNamedOnce: where two readers could take another task for the one that is
+// meant, nobody's is.
+func TestTasksAreNamedOnce(t *testing.T) {
+	section, as := keyed(t, "")
+	url := gateway(t, section, namingServer(t, "first"))
+	at := func(who string) *rawClient { return (&rawClient{t: t, url: url + "/mcp/s/s1"}).as(as[who]) }
+	begins(t, at("ann"), "slow", "a1")
+	bob := at("bob")
+	for _, params := range []string{
+		`"taskId":"nope","taskId":"a1"`, `"taskId":"a1","taskId":"nope"`, `"taskId":null,"taskId":"a1"`, `"taskId":"","taskId":"a1"`,
+		`"taskId":"nope","task\u0049d":"a1"`, `"taskId":"nope","taskID":"a1"`, `"taskid":"a1"`, `"taskId":["a1"]`, `"taskId":""`, ``,
+	} {
+		for _, method := range []string{"tasks/get", "tasks/result", "tasks/cancel", "tasks/other"} {
+			wants(t, bob.ask(method, params), `"error":{"code":-32602`)
+		}
+	}
+}
+
+// TestMethodsThatNobodyKnows: what MCP does not define is carried on but for those who may
+// only read, and nothing that a lax server would take for something else.
+func TestMethodsThatNobodyKnows(t *testing.T) {
+	for mode, want := range map[string]string{
+		"bypass": `"message":"no"`, "normal": `"message":"no"`, // the server's own answer
+		"ask_destructive": "may do harm", "read_only": "may do harm",
+	} {
+		url := gatewayOf(t, "policy: {mode: "+mode+"}\ntools: {\"s1/*\": {read_only: true}}\n", namingServer(t, "first"))
+		c := newRaw(t, url+"/mcp/s/s1")
+		wants(t, c.ask("x/wipe", `"name":"slow"`), want)
+		wants(t, c.ask("Tools/Call", `"name":"slow"`), `-32601`, `there is \"tools/call\"`)
+		wants(t, c.ask("tools/call ", `"name":"slow"`), `-32601`, `no name of a method`)
+	}
+}
