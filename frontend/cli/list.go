@@ -98,7 +98,13 @@ func runTools(ctx context.Context, a *app, p pool, o tenon.ListOptions, f rest.F
 		a.printJSON(listing)
 		return nil
 	case f == "" || f == rest.Table:
+		unseen := markUnseen(ctx, p, &listing)
 		_, _ = a.Stdout.Write(rest.TableOf(listing, a.width))
+		if len(unseen) > 0 {
+			a.note("hint: the key, the mode, the skill and the policy of the gateway decide what this caller sees. tenon policy explain %s TOOL says why of a tool that you know by name; "+
+				"who runs the gateway can open it in the configuration, or make a key that allows more", unseen[0])
+			return nil
+		}
 		noteWithheld(a, &listing)
 		return nil
 	}
@@ -115,6 +121,30 @@ func runTools(ctx context.Context, a *app, p pool, o tenon.ListOptions, f rest.F
 	}
 	_, _ = a.Stdout.Write(append(body, '\n'))
 	return nil
+}
+
+// markUnseen marks the servers of a gateway that have tools, but none for who looks, and
+// returns their names. How many a server has its status says to everybody.
+func markUnseen(ctx context.Context, p pool, l *tool.Listing) (unseen []string) {
+	none := func(s tool.ServerTools) bool { return s.Error == "" && len(s.Tools) == 0 }
+	if _, ok := p.(*rest.Client); !ok || !slices.ContainsFunc(l.Servers, none) {
+		return nil
+	}
+	status, err := p.Status(ctx)
+	if err != nil {
+		return nil // what was asked for is the tools
+	}
+	has := map[string]int{}
+	for _, s := range status {
+		has[s.Name] = s.Tools
+	}
+	for i := range l.Servers {
+		if s := &l.Servers[i]; none(*s) && has[s.Name] > 0 {
+			s.Withheld = make([]tool.Withheld, has[s.Name])
+			unseen = append(unseen, s.Name)
+		}
+	}
+	return unseen
 }
 
 // noteWithheld names what the policy withholds, and what opens the first tool of each
