@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"sync/atomic"
@@ -37,6 +38,9 @@ func isModern(h http.Header, m *jsonrpc.Message) bool {
 	}
 	if h.Get(wire.HeaderSession) != "" || m.Method == "initialize" {
 		return false
+	}
+	if v != "" && !era.Known(v) { // no session to look for: it is told that its version is unknown
+		return true
 	}
 	return era.MetaOf(m.Params).Version != ""
 }
@@ -107,21 +111,21 @@ func checkModern(header http.Header, m *jsonrpc.Message, meta era.RequestMeta) *
 		e.Status = http.StatusBadRequest
 		return e
 	}
-	if header != nil {
-		if v := header.Get(wire.HeaderVersion); v != "" && meta.Version != "" && v != meta.Version {
-			return bad(jsonrpc.CodeHeaderMismatch, "header %s says %q, _meta says %q", wire.HeaderVersion, v, meta.Version)
-		}
-		if method := header.Get(wire.HeaderMethod); method != m.Method {
-			return bad(jsonrpc.CodeHeaderMismatch, "header %s says %q, the body says %q", wire.HeaderMethod, method, m.Method)
-		}
+	v := header.Get(wire.HeaderVersion)
+	if v != "" && meta.Version != "" && v != meta.Version {
+		return bad(jsonrpc.CodeHeaderMismatch, "header %s says %q, _meta says %q", wire.HeaderVersion, v, meta.Version)
+	}
+	// What another version demands nobody knows, so this comes before all else.
+	if v = cmp.Or(v, meta.Version); v != "" && v != era.ModernFirst {
+		e := bad(jsonrpc.CodeUnsupportedVersion, "protocol version %q is not supported", v)
+		e.Data = append(jsonrpc.Quote([]byte(`{"supported":["`+era.ModernFirst+`"],"requested":`), v), '}')
+		return e
+	}
+	if method := header.Get(wire.HeaderMethod); header != nil && method != m.Method {
+		return bad(jsonrpc.CodeHeaderMismatch, "header %s says %q, the body says %q", wire.HeaderMethod, method, m.Method)
 	}
 	if meta.Version == "" {
 		return bad(jsonrpc.CodeInvalidParams, "_meta lacks %s", era.MetaVersion)
-	}
-	if meta.Version != era.ModernFirst {
-		e := bad(jsonrpc.CodeUnsupportedVersion, "protocol version %q is not supported", meta.Version)
-		e.Data = append(jsonrpc.Quote([]byte(`{"supported":["`+era.ModernFirst+`"],"requested":`), meta.Version), '}')
-		return e
 	}
 	if meta.Capabilities == nil {
 		return bad(jsonrpc.CodeInvalidParams, "_meta lacks %s", era.MetaCapabilities)

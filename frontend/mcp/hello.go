@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 
 	tenon "github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/internal/era"
@@ -18,7 +19,11 @@ func (h *handler) initialize(ctx context.Context, x *wire.Exchange, m *jsonrpc.M
 		Capabilities json.RawMessage `json:"capabilities"`
 		ClientInfo   json.RawMessage `json:"clientInfo"`
 	}
-	if err := json.Unmarshal(m.Params.Join(), &p); err != nil {
+	err := json.Unmarshal(m.Params.Join(), &p)
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params of initialize: %s is of the wrong type: %s", cmp.Or(e.Field, "the whole"), e.Value)
+	}
+	if err != nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params of initialize: %v", err)
 	}
 	version := era.Negotiate(p.Version)
