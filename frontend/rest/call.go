@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	tenon "github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/tool"
@@ -101,6 +102,9 @@ func readBody(r *http.Request) ([]byte, error) {
 	}
 	if err != nil {
 		return nil, &Error{Text: "the body did not arrive in time, or not in whole", Kind: tool.Invalid, status: http.StatusRequestTimeout}
+	}
+	if !utf8.Valid(b.Bytes()) {
+		return nil, &Error{Text: "the body is not UTF-8, as JSON has to be", Kind: tool.Invalid}
 	}
 	return b.Bytes(), nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -136,7 +137,7 @@ func (d description) compare(t *testing.T, r *http.Request, body []byte, rec *ht
 	}
 	// With any other status it was refused for something else than its form.
 	formal := rec.Code == http.StatusOK || rec.Code == http.StatusBadRequest
-	if request, ok := op.Body.Content["application/json"]; ok && formal && json.Valid(body) {
+	if request, ok := op.Body.Content["application/json"]; ok && formal && json.Valid(body) && utf8.Valid(body) {
 		d.matches(t, place+" for its body, which", request.Schema, body, rec.Code == http.StatusOK)
 	}
 }

@@ -105,6 +105,7 @@ func TestBodyThatIsNoCall(t *testing.T) {
 	for _, c := range []struct{ name, path, body, where, text string }{
 		{"empty", "calls", ``, "", "no JSON"},
 		{"broken", "calls", `{"tool":"echo",}`, "", "byte 16"},
+		{"no UTF-8", "calls", "{\"tool\":\"echo\",\"arguments\":{\"alpha\":\"caf\xe9\"}}", "", "not UTF-8"},
 		{"two values", "calls", `{"tool":"echo"} {}`, "", "byte 17"},
 		{"array", "calls", `[{"tool":"echo"}]`, "", "an object, not an array"},
 		{"null", "calls", `null`, "", "an object, not null"},

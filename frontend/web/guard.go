@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"log/slog"
+	"mime"
 	"net"
 	"net/http"
 	"net/netip"
@@ -49,12 +50,20 @@ func (g guard) refusal(r *http.Request) string {
 			return "origin " + strconv.Quote(o) + " may not use this server; list its host under gateway.allowed_hosts"
 		}
 	}
+	if len(origins) > 0 && r.ContentLength != 0 && !isJSON(r.Header.Get("Content-Type")) {
+		return "a web page has to send JSON, with Content-Type: application/json" // for that a browser asks first
+	}
 	// Browsers leave Origin out of some requests of foreign pages (images, scripts,
 	// simple fetches), but say where they come from. A link to a page is no harm.
 	if len(origins) == 0 && r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
 		return "a web page of another site may not use this server"
 	}
 	return ""
+}
+
+func isJSON(contentType string) bool {
+	t, _, err := mime.ParseMediaType(contentType)
+	return err == nil && t == "application/json"
 }
 
 func (g guard) hostAllowed(hostport string) bool {

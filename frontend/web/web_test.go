@@ -139,6 +139,11 @@ func TestHostAndOrigin(t *testing.T) {
 		{"origin with a user part", "127.0.0.1:" + port, "Origin: http://localhost@evil.example", 403},
 		{"foreign page without origin", "127.0.0.1:" + port, "Sec-Fetch-Site: cross-site | Sec-Fetch-Mode: no-cors", 403},
 		{"link on a foreign page", "127.0.0.1:" + port, "Sec-Fetch-Site: cross-site | Sec-Fetch-Mode: navigate", 200},
+		{"page that sends text", "127.0.0.1:" + port, "Origin: http://localhost:3000 | Content-Type: text/plain | Content-Length: 2", 403},
+		{"page that sends a form", "127.0.0.1:" + port, "Origin: http://localhost:3000 | Content-Type: application/x-www-form-urlencoded | Content-Length: 2", 403},
+		{"page that does not say what", "127.0.0.1:" + port, "Origin: http://localhost:3000 | Transfer-Encoding: chunked", 403},
+		{"page that sends JSON", "127.0.0.1:" + port, "Origin: http://localhost:3000 | Content-Type: application/json; charset=utf-8 | Content-Length: 2", 200},
+		{"no page", "127.0.0.1:" + port, "Content-Type: text/plain | Content-Length: 2", 200},
 		{"own page", "127.0.0.1:" + port, "Sec-Fetch-Site: same-origin", 200},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -172,6 +177,11 @@ func raw(t *testing.T, addr, path, host, header string) (int, []byte) {
 		if h != "" {
 			lines += h + "\r\n"
 		}
+	}
+	if strings.Contains(header, "Content-Length: 2") {
+		lines += "\r\n{}"
+	} else if strings.Contains(header, "chunked") {
+		lines += "\r\n2\r\n{}\r\n0\r\n"
 	}
 	if _, err := io.WriteString(conn, lines+"\r\n"); err != nil {
 		t.Fatal(err)

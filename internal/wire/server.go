@@ -159,6 +159,9 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, caller tool.Caller
 		return
 	}
 	m, err := jsonrpc.Parse(tool.OneOf(body))
+	if err == nil {
+		err = jsonrpc.CheckText(body)
+	}
 	if err != nil {
 		refuse(w, http.StatusBadRequest, nil, jsonrpc.Refuse(tool.OneOf(body), err))
 		return

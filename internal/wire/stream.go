@@ -206,7 +206,7 @@ func (s *Stream) sendRequest(ctx context.Context, id int64, r *Request) (at int6
 	if len(params) > 0 {
 		head = append(head[:len(head)-1], `,"params":`...)
 		parts := append(append(make([][]byte, 0, 8), head), params...)
-		at, err = s.put(ctx.Done(), append(parts, []byte("}"))...)
+		at, err = s.put(ctx.Done(), append(parts, brace)...)
 	} else {
 		at, err = s.put(ctx.Done(), head)
 	}
@@ -290,7 +290,7 @@ func (s *Stream) send(stop <-chan struct{}, frame []byte) error {
 	return err
 }
 
-var newline = []byte("\n")
+var brace, newline = []byte("}"), []byte("\n")
 
 // put queues a message, which is given in parts, as one line. It is the only way to the
 // other side: a line end between the tokens of what somebody else wrote would make a
@@ -360,7 +360,7 @@ func (s *Stream) answer(id []byte, result tool.Bytes, e *jsonrpc.Error) {
 	parts := make([][]byte, 0, len(result)+3)
 	parts = append(parts, jsonrpc.AppendAnswerHead(nil, id, e != nil))
 	parts = append(parts, result...)
-	_, _ = s.put(s.done, append(parts, []byte("}"))...) // the connection is over: end has its reason
+	_, _ = s.put(s.done, append(parts, brace)...) // the connection is over: end has its reason
 }
 
 // oneLine returns b without line ends, which JSON may have between its tokens.

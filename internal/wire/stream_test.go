@@ -286,6 +286,18 @@ func TestServingAnswersWhatWasAsked(t *testing.T) {
 	}
 }
 
+// TestServingUnreadableStrings: a request that no strict reader understands is refused,
+// and nothing of it goes on.
+func TestServingUnreadableStrings(t *testing.T) {
+	all := strings.Join(served(9, `{"jsonrpc":"2.0","id":1,"method":"echo","params":{"a":"\x22"}}`,
+		"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"echo\",\"params\":{\"a\":\"caf\xe9\"}}", `{"jsonrpc":"2.0","id":3,"method":"echo","params":{"a":"é"}}`), "\n")
+	for _, want := range []string{`"id":1,"error":{"code":-32700`, `"id":2,"error":{"code":-32700`, `"id":3,"result":{"a":"é"}`} {
+		if !strings.Contains(all, want) {
+			t.Errorf("lacks %s:\n%s", want, all)
+		}
+	}
+}
+
 // TestTwoRequestsWithOneID: the second is refused, and the first is answered.
 func TestTwoRequestsWithOneID(t *testing.T) {
 	got := served(1, `{"jsonrpc":"2.0","id":7,"method":"wait","params":{"n":1}}`, `{"jsonrpc":"2.0","id":7,"method":"echo","params":{"n":2}}`)

@@ -29,10 +29,22 @@ func (s *streamReader) run() error {
 		case ln.Message.IsAnswer():
 			s.answered(ln.Message)
 		default:
-			s.dispatch(ln.Message)
+			s.asked(ln)
 		}
 		s.garbage = 0
 	}
+}
+
+// asked takes a request or a notification. What clients send goes to servers, who would
+// not answer what they cannot read.
+func (s *streamReader) asked(ln jsonrpc.Line) {
+	if s.o.Serving {
+		if err := jsonrpc.CheckText(ln.Text.Join()); err != nil {
+			s.answer(ln.Message.ID, nil, jsonrpc.Errorf(jsonrpc.CodeParse, "%v", err))
+			return
+		}
+	}
+	s.dispatch(ln.Message)
 }
 
 // takeRaw returns the call that an answer with this id is for, or nil.
