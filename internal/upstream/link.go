@@ -118,6 +118,7 @@ type dialer struct {
 	unread  atomic.Int64    // lines that were no messages
 	about   atomic.Pointer[About]
 	hints   atomic.Pointer[era.Hints] // of the tools that were listed last
+	flood   flood
 
 	mu   sync.Mutex
 	shut bool // tasks is waited for: nothing may be added to it
@@ -465,6 +466,7 @@ func (d *dialer) Request(_ context.Context, _ *wire.Exchange, m *jsonrpc.Message
 
 // Notification implements wire.Handler.
 func (d *dialer) Notification(_ *wire.Exchange, m *jsonrpc.Message) {
+	d.flood.heard(d.log)
 	switch m.Method {
 	case "notifications/tools/list_changed":
 		d.changed()

@@ -120,6 +120,7 @@ func (f foreign) Notification(x *wire.Exchange, m *jsonrpc.Message) {
 		f.d.Notification(x, m)
 		return
 	}
+	f.d.flood.heard(f.d.log)
 	f.h.Heard(m.Method, m.Params)
 }
 
