@@ -88,7 +88,7 @@ func printBatch(a *app, results []*tool.Result) {
 func readBatch(a *app, name string) ([]tool.Call, error) {
 	text, err := readInput(a, name)
 	if err != nil {
-		return nil, &problem{kind: tool.Invalid, text: err.Error(), err: err}
+		return nil, &problem{kind: tool.Invalid, text: err.Error(), hint: "give a file of calls, or - for standard input; see tenon batch --help", err: err}
 	}
 	calls, err := parseBatch(text)
 	if err != nil {

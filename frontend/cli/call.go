@@ -77,6 +77,9 @@ func runCall(a *app, cmd *cobra.Command, c tool.Call, whole string, single []str
 		a.printResult(res)
 		a.noteHandle(res)
 		noteOpens(ctx, a, p, c, res)
+		if res.Kind == tool.NotFound {
+			a.note("hint: tenon tools lists what there is")
+		}
 	}
 	if code := exitCode[res.Kind]; code != 0 {
 		return &told{code}
@@ -158,7 +161,7 @@ func wholeArguments(a *app, whole string) (json.RawMessage, error) {
 		text = []byte(whole)
 	}
 	if err != nil {
-		return nil, &problem{kind: tool.Invalid, text: "--args: " + err.Error(), err: err}
+		return nil, &problem{kind: tool.Invalid, text: "--args: " + err.Error(), hint: "give one JSON object, a file that holds one as @FILE, or - for standard input", err: err}
 	}
 	var o object
 	if err := json.Unmarshal(text, &o); err != nil || o == nil {

@@ -105,6 +105,9 @@ func rootCommand(a *app) *cobra.Command {
 				a.printVersion()
 				return nil
 			}
+			if cmd.Flags().NFlag() > 0 { // such as the value of one that was left out
+				return usage(cmd, "the command is missing")
+			}
 			return cmd.Help()
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -129,7 +132,27 @@ func rootCommand(a *app) *cobra.Command {
 	)
 	root.AddCommand(keysCommand(a), approvalsCommand(a), callsCommand(a), recordCommand(a))
 	root.AddCommand(policyCommand(a), skillsCommand(a), secretsCommand(a), importCommand(a), connectCommand(a), loginCommand(a), logoutCommand(a))
+	strict(root)
 	return root
+}
+
+// strict has the commands that the library adds refuse what they do not know.
+func strict(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Args = func(_ *cobra.Command, args []string) error {
+				if found, rest, err := root.Find(args); err != nil || found == root && len(rest) > 0 {
+					return knownCommand(root, args)
+				}
+				return nil
+			}
+		case "completion":
+			c.Args, c.RunE = knownCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 }
 
 // knownCommand is asked when the first argument names no command.
@@ -150,7 +173,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 func (a *app) checkCommon(cmd *cobra.Command) error {
 	switch cmd.Name() {
 	case "serve", "server", "check", "lock", "verify", "import", "connect", "login", "logout": // what is ignored is not what was meant
-		if a.common.gateway != "" {
+		if a.common.gateway != "" && cmd.Parent() == cmd.Root() {
 			return usage(cmd, "tenon %s is about the pool here: it takes no --gateway", cmd.Name())
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -64,8 +65,18 @@ func usage(cmd *cobra.Command, format string, args ...any) error {
 func wrongFlag(cmd *cobra.Command, err error) error {
 	p := &problem{kind: tool.Invalid, text: err.Error(), hint: "see " + cmd.CommandPath() + " --help"}
 	// The flag package says in its own words what it wants.
-	if flag, _, ok := strings.Cut(p.text, " flag: time: "); ok && strings.HasPrefix(flag, "invalid argument ") {
+	if !strings.HasPrefix(p.text, "invalid argument ") {
+		return p
+	}
+	if flag, _, ok := strings.Cut(p.text, " flag: time: "); ok {
 		p.text, p.hint = flag+": no duration", "durations are written 500ms, 30s, 5m; "+p.hint
+	} else if flag, _, ok := strings.Cut(p.text, " flag: strconv.ParseBool: "); ok {
+		p.text, p.hint = flag+": neither true nor false", "without a value it is true; "+p.hint
+	} else if flag, why, ok := strings.Cut(p.text, " flag: strconv."); ok {
+		p.text = flag + ": no whole number"
+		if strings.HasSuffix(why, "out of range") {
+			p.text = flag + ": too large a number"
+		}
 	}
 	return p
 }
@@ -82,6 +93,14 @@ func unknown(cmd *cobra.Command, what, name string, names []string) error {
 		hint = "there are: " + strings.Join(names, ", ") + "; " + hint
 	}
 	return &problem{kind: tool.Invalid, text: fmt.Sprintf("there is no %s %q", what, name), hint: hint}
+}
+
+// advised adds to an error for what does not exist how to find out what does.
+func advised(err error, hint string) error {
+	if err == nil || tool.KindOf(err) != tool.NotFound {
+		return err
+	}
+	return &problem{kind: tool.NotFound, text: err.Error(), hint: hint, err: err}
 }
 
 // exactly demands so many arguments of a command, with names for them.
@@ -163,6 +182,8 @@ func explain(err error) *problem {
 		p.kind = tool.Invalid
 		p.hint = "make a key first (tenon keys create NAME), or trust an identity provider (auth.oidc in the configuration); " +
 			"or listen on 127.0.0.1, and let others in through an SSH tunnel"
+	case strings.HasPrefix(p.text, "listen on ") && (isAddress(err) || errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, fs.ErrPermission)):
+		p.kind, p.hint = tool.Invalid, "the address is host:port, a host of this machine and a port up to 65535 that its user may take, such as 127.0.0.1:8400"
 	case isAddress(err):
 		p.kind = tool.Invalid
 	case errors.Is(err, context.Canceled):

@@ -91,7 +91,7 @@ func runTools(ctx context.Context, a *app, p pool, o tenon.ListOptions, f rest.F
 	listing, err := p.Tools(ctx, o)
 	spinner.stop()
 	if err != nil {
-		return err
+		return advised(err, "tenon servers lists them")
 	}
 	switch {
 	case f == "" && a.json():

@@ -82,7 +82,7 @@ func (a *app) compare(ctx context.Context, servers []string, then func(*app, ten
 	})
 	spinner.stop()
 	if err != nil {
-		return err
+		return advised(err, "tenon servers lists them")
 	}
 	return then(a, d, r)
 }

@@ -18,7 +18,7 @@ func policyCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",
 		Short: "Explain or test what callers may do",
-		Args:  exactly(),
+		Args:  knownCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(policyExplainCommand(a), policyTestCommand(a))

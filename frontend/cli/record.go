@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -99,6 +101,9 @@ func recordVerify(a *app) *cobra.Command {
 			"the last row. Keep that elsewhere and give it as --head later: that finds even a record that was made anew.",
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := hex.DecodeString(head); err != nil || head != "" && len(head) != 2*sha256.Size {
+				return usage(cmd, "--head is the head that tenon record verify printed: %d hexadecimal digits", 2*sha256.Size)
+			}
 			return withRecord(cmd.Context(), a, func(ctx context.Context, r tenon.Record) error {
 				v, err := r.Verify(ctx, head)
 				if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -187,7 +188,11 @@ func (a *app) secretValue(name string) (string, error) {
 // vaultProblem turns the error of a vault into what a person is told.
 func vaultProblem(err error) error {
 	if e, ok := errors.AsType[*tenon.VaultError](err); ok {
-		return &problem{kind: tool.Invalid, text: e.Text, hint: e.Hint, err: err}
+		p := &problem{kind: tool.Invalid, text: e.Text, hint: e.Hint, err: err}
+		if p.hint == "" && errors.Is(err, fs.ErrNotExist) {
+			p.hint = "tenon secrets set NAME begins it; secrets: {file: …} of the configuration names another one"
+		}
+		return p
 	}
 	return err
 }

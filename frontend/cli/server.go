@@ -52,7 +52,11 @@ func serverCommand(a *app) *cobra.Command {
 			for _, s := range all {
 				names = append(append(names, s.Name), servers.Aliases(s.Name)...)
 			}
-			return unknown(cmd, "bundled server", args[0], names)
+			err := unknown(cmd, "bundled server", args[0], names)
+			if p, ok := errors.AsType[*problem](err); ok && nearest(args[0], names) == "" {
+				p.hint = "tenon server lists them"
+			}
+			return err
 		},
 		RunE: func(*cobra.Command, []string) error {
 			printServers(a, all)
@@ -202,7 +206,7 @@ func serverOptions(a *app, flags []serverFlag, usual string) (json.RawMessage, e
 		}
 		value, err := optionValue(f.option, *f.values)
 		if err != nil {
-			return nil, &problem{kind: tool.Invalid, text: "--" + f.flag.Name + ": " + err.Error()}
+			return nil, &problem{kind: tool.Invalid, text: "--" + f.flag.Name + ": " + err.Error(), hint: "its --help says what the flag takes"}
 		}
 		o[f.option.Name] = value
 	}

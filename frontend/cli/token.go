@@ -15,6 +15,9 @@ const tokenVariable = "TENON_TOKEN"
 // maxTokenFile bounds the file of a token, which somebody may have mistaken.
 const maxTokenFile = 64 << 10
 
+// tokenHint says what a file of a token is.
+const tokenHint = "the file holds one key alone, as tenon keys create NAME > FILE writes it"
+
 // token returns the credential for a gateway: that of --token-file, else that of
 // the environment; the zero one where there is none.
 func (a *app) token() (tool.Secret, error) {
@@ -23,16 +26,16 @@ func (a *app) token() (tool.Secret, error) {
 	}
 	f, err := os.Open(a.common.tokenFile)
 	if err != nil {
-		return tool.Secret{}, &problem{kind: tool.Invalid, text: "--token-file: " + err.Error(), err: err}
+		return tool.Secret{}, &problem{kind: tool.Invalid, text: "--token-file: " + err.Error(), hint: tokenHint, err: err}
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxTokenFile))
 	if err != nil {
-		return tool.Secret{}, &problem{kind: tool.Invalid, text: "--token-file: " + err.Error(), err: err}
+		return tool.Secret{}, &problem{kind: tool.Invalid, text: "--token-file: " + err.Error(), hint: tokenHint, err: err}
 	}
 	token := strings.TrimSpace(string(text))
-	if token == "" || strings.ContainsAny(token, " \t\r\n") {
-		return tool.Secret{}, &problem{kind: tool.Invalid, text: "--token-file: " + a.common.tokenFile + " holds no single key or token"}
+	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return tool.Secret{}, &problem{kind: tool.Invalid, text: "--token-file: " + a.common.tokenFile + " holds no single key or token", hint: tokenHint}
 	}
 	return tool.NewSecret(token), nil
 }

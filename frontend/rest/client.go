@@ -3,6 +3,7 @@ package rest
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ type Client struct {
 func NewClient(gateway string, token tool.Secret) (*Client, error) {
 	u, err := url.Parse(gateway)
 	if err == nil && u.User != nil {
-		return nil, &tool.Error{Kind: tool.Invalid, Text: "the URL of a gateway holds no credential: it would stand in process lists and logs"}
+		return nil, &tool.Error{Kind: tool.Invalid, Text: "the URL of a gateway holds no credential: it would stand in process lists and logs. Give a key in $TENON_TOKEN or --token-file"}
 	}
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, &tool.Error{Kind: tool.Invalid, Text: fmt.Sprintf("%q is not the URL of a gateway, such as http://127.0.0.1:8400", gateway)}
@@ -346,11 +347,13 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (*h
 	}
 	var e Error
 	if json.Unmarshal(answer, &e) != nil || e.Text == "" {
-		return nil, &tool.Error{Kind: tool.Unavailable, Text: fmt.Sprintf("%s answered %s, as no gateway does. Is it another server?", c.base, res.Status)}
+		return nil, &tool.Error{Kind: tool.Unavailable, Text: fmt.Sprintf("%s answered %s, as no gateway does. Is it another server, or one that wants https://?", c.base, res.Status)}
 	}
 	e.status = res.StatusCode
 	if e.status == http.StatusUnauthorized && c.token.Reveal() == "" {
 		e.Text += "; the command line takes it from $TENON_TOKEN or --token-file"
+	} else if e.status == http.StatusUnauthorized {
+		e.Text += "; tenon keys list, on the machine of the gateway, shows which keys count"
 	}
 	return nil, &e
 }
@@ -372,6 +375,10 @@ func (c *Client) lost(ctx context.Context, method string, err error) error {
 			Kind: tool.Unavailable, Err: err,
 			Text: "No gateway answers at " + c.base + ": " + dial.Error() + ". Is tenon serve running there?",
 		}
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return &tool.Error{Kind: tool.Unavailable, Text: "What answers at " + c.base + " speaks no TLS: write http:// in place of https://.", Err: err}
+	case isCertificate(err):
+		return &tool.Error{Kind: tool.Unavailable, Text: "The gateway at " + c.base + " is not trusted: " + err.Error() + ". $SSL_CERT_FILE names a file of certificates to trust.", Err: err}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &tool.Error{Kind: tool.Timeout, Text: "The gateway did not answer in time.", Err: err}
 	case method == http.MethodPost:
@@ -381,4 +388,9 @@ func (c *Client) lost(ctx context.Context, method string, err error) error {
 		}
 	}
 	return &tool.Error{Kind: tool.Unavailable, Text: "The connection to the gateway broke: " + err.Error(), Err: err}
+}
+
+func isCertificate(err error) bool {
+	_, ok := errors.AsType[*tls.CertificateVerificationError](err)
+	return ok
 }

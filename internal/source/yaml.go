@@ -83,8 +83,11 @@ func yamlError(err error) *syntaxError {
 	if !ok || e.GetToken() == nil || e.GetToken().Position == nil {
 		return &syntaxError{text: "cannot be read as YAML"}
 	}
-	pos := e.GetToken().Position
-	return &syntaxError{max(pos.Line, 1), max(pos.Column, 1), "not valid YAML: " + e.GetMessage(), ""}
+	pos, hint := e.GetToken().Position, ""
+	if strings.Contains(e.GetMessage(), "'\t' that cannot start") {
+		hint = "YAML is indented with spaces, not with tabs"
+	}
+	return &syntaxError{max(pos.Line, 1), max(pos.Column, 1), "not valid YAML: " + e.GetMessage(), hint}
 }
 
 // yamlReader turns the parser's tree into nodes.
