@@ -77,8 +77,8 @@ func (s *Stops) reread() error {
 	before := s.broken
 	var set []Stop
 	if err == nil {
-		if now.same(s.seen) && (before == nil || isLost(before)) {
-			return before
+		if before == nil && now.same(s.seen) {
+			return nil
 		}
 		set, err = read(s.o.Path, now)
 	}

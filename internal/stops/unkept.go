@@ -120,7 +120,6 @@ func (s *Stops) keep(ctx context.Context) {
 	if s.write(s.inForce()) != nil {
 		return
 	}
-	s.take(s.kept)
 	for _, c := range unkept {
 		s.o.Log.Info("a change of the stops that could not be kept is kept now", "change", c)
 	}

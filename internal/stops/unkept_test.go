@@ -144,6 +144,22 @@ func TestUnkeptStopStays(t *testing.T) {
 	}
 }
 
+// TestUnkeptStopOvertaken: of two stops of the same the later one counts, and what is
+// stopped is listed by its time.
+func TestUnkeptStopOvertaken(t *testing.T) {
+	p := begin(t, "")
+	p.block(t)
+	wantUnkept(t, p.Stop(t.Context(), stops.Stop{Server: "words", Reason: "of here"}))
+	p.put(t, strings.ReplaceAll(againText, "words", "other"))
+	p.watch(t)
+	p.want(t, "after a later stop of others", "words/* other/*")
+	p.put(t, againText)
+	p.watch(t)
+	if why := p.Why(echo); why != "Server words was stopped by the operator." {
+		t.Errorf("after a later stop of the same: %q", why)
+	}
+}
+
 // TestUnkeptStopResumed: what was not kept and is lifted again leaves nothing to keep.
 func TestUnkeptStopResumed(t *testing.T) {
 	p := begin(t, otherText)
@@ -188,6 +204,22 @@ func TestUnkeptResume(t *testing.T) {
 	free()
 	p.watch(t)
 	p.want(t, "afterwards", "words/*")
+}
+
+// TestUnkeptResumeOfAll: to lift the stop of all is not to lift that of a file that
+// breaks later, and holds when it is mended.
+func TestUnkeptResumeOfAll(t *testing.T) {
+	const all = `[{"server":"*","tool":"*","since":"2026-01-02T03:04:05.678Z"}]`
+	p := begin(t, all)
+	p.block(t)
+	wantUnkept(t, p.Resume(t.Context(), "", ""))
+	p.want(t, "resumed", "")
+	p.put(t, `[{"server":`)
+	p.watch(t)
+	p.want(t, "broken", "*/*")
+	p.put(t, all)
+	p.watch(t)
+	p.want(t, "mended", "")
 }
 
 // TestUnkeptInBrokenFile: a file that breaks while a stop waits is left as it is, for
@@ -236,34 +268,58 @@ func TestResumeOfBrokenFile(t *testing.T) {
 
 	p.put(t, `[{"server":`)
 	p.watch(t)
-	p.block(t)
+	free = p.block(t)
 	wantUnkept(t, p.Resume(t.Context(), "", ""))
 	p.put(t, otherText)
 	p.watch(t)
 	p.want(t, "mended", "other/*")
+	wantUnkept(t, p.Stop(t.Context(), stops.Stop{Server: "words"}))
+	const half = `[{"serv`
+	p.put(t, half)
+	free()
+	p.watch(t)
+	if why := p.Why(tool.ID{Server: "third", Name: "x"}); !strings.Contains(why, "cannot be read") {
+		t.Errorf("not everything is stopped: %s", why)
+	}
+	if text, err := os.ReadFile(p.path); err != nil || string(text) != half {
+		t.Errorf("the file was written: %v %s", err, text)
+	}
+}
+
+// TestStopOnBrokenFile: a stop writes a broken file anew, in which all is stopped still.
+func TestStopOnBrokenFile(t *testing.T) {
+	p := begin(t, `[{"server":`)
+	if err := p.Stop(t.Context(), stops.Stop{Server: "words"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*stops.Stops{p.Stops, open(t, p.path)} {
+		if why := s.Why(tool.ID{Server: "third", Name: "x"}); !strings.Contains(why, "what it said is lost") {
+			t.Errorf("not everything is stopped: %q", why)
+		}
+	}
+	p.want(t, "written anew", "*/* words/*")
 }
 
 // TestPassing: an error that passes stops everything until it has passed, loses
-// nothing of what was changed meanwhile, and says what it is.
+// nothing of what the file says and what was changed meanwhile, and says what it is.
 func TestPassing(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("there a folder that is a file is one without files")
+		t.Skip("who may make a link there is not everybody")
 	}
 	p := begin(t, otherText)
-	dir := filepath.Dir(p.path)
-	if err := os.Rename(dir, dir+".away"); err != nil {
+	if err := os.Rename(p.path, p.path+".away"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+	if err := os.Symlink(p.path, p.path); err != nil {
 		t.Fatal(err)
 	}
 	p.watch(t)
 	p.watch(t)
 	list := p.List()
-	if len(list) != 1 || !strings.Contains(list[0].Reason, "not a directory") || time.Since(list[0].Since) > time.Hour {
+	if len(list) != 1 || !strings.Contains(list[0].Reason, "too many levels") || time.Since(list[0].Since) > time.Hour {
 		t.Errorf("it does not say why, and since when: %+v", list)
 	}
-	if why := p.Why(echo); !strings.Contains(why, "Every tool is stopped") || strings.Contains(why, dir) {
+	if why := p.Why(echo); !strings.Contains(why, "Every tool is stopped") || strings.Contains(why, p.path) {
 		t.Errorf("the model is told %q", why)
 	}
 	if n := strings.Count(p.log.String(), "cannot be read"); n != 1 {
@@ -271,18 +327,40 @@ func TestPassing(t *testing.T) {
 	}
 	wantUnkept(t, p.Stop(t.Context(), stops.Stop{Server: "words"}))
 	wantUnkept(t, p.Resume(t.Context(), "", ""))
+	p.watch(t)
 	p.want(t, "all resumed", "words/*")
-	if err := os.Remove(dir); err != nil {
-		t.Fatal(err)
+	wantUnkept(t, p.Stop(t.Context(), stops.Stop{}))
+	p.watch(t)
+	if info, err := os.Lstat(p.path); err != nil || info.Mode().IsRegular() {
+		t.Errorf("what cannot be read was written anew: %v %v", info, err)
 	}
-	if err := os.Rename(dir+".away", dir); err != nil {
+	if err := os.Rename(p.path+".away", p.path); err != nil {
 		t.Fatal(err)
 	}
 	p.watch(t)
-	p.want(t, "when it has passed", "other/* words/*")
+	p.want(t, "when it has passed", "other/* words/* */*")
 	p.wantLog(t, "INFO", "can be read again")
-	if got := names(open(t, p.path)); got != "other/* words/*" {
+	if got := names(open(t, p.path)); got != "other/* words/* */*" {
 		t.Errorf("the file says %q", got)
+	}
+}
+
+// TestPassingPermission: a file that may be read again is the same file.
+func TestPassingPermission(t *testing.T) {
+	if runtime.GOOS == "windows" || os.Geteuid() == 0 {
+		t.Skip("whoever runs this may read everything")
+	}
+	p := begin(t, "")
+	p.put(t, otherText)
+	for _, c := range []struct {
+		mode os.FileMode
+		want string
+	}{{0, "*/*"}, {0o600, "other/*"}} {
+		if err := os.Chmod(p.path, c.mode); err != nil {
+			t.Fatal(err)
+		}
+		p.watch(t)
+		p.want(t, "with mode "+c.mode.String(), c.want)
 	}
 }
 
