@@ -42,10 +42,14 @@ func (r ownRecord) CallRecord(ctx context.Context, id string) (tenon.CallRecord,
 	return r.gw.Record().Call(ctx, id)
 }
 
-// RecordStatus returns where the record is.
-func (r ownRecord) RecordStatus(context.Context) (tenon.RecordStatus, error) {
+// RecordStatus returns where the record is, and whether it can be used.
+func (r ownRecord) RecordStatus(ctx context.Context) (tenon.RecordStatus, error) {
+	_, err := r.gw.Record().Calls(ctx, tenon.CallFilter{Limit: 1})
 	st, _ := r.gw.Record().Status()
-	return st, nil
+	if err != nil && st.Gone == "" {
+		st.Gone = strings.TrimPrefix(explain(err).text, "the record of calls cannot be read: ")
+	}
+	return st, ctx.Err()
 }
 
 // Usage sums up what models took.

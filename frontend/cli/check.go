@@ -40,6 +40,7 @@ func checkCommand(a *app) *cobra.Command {
 				return err
 			}
 			checkListener(ctx, gw, &report)
+			checkKeys(a, &report)
 			printReport(a, &report)
 			if code := reportCode(&report); code != 0 {
 				return &told{code}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	tenon "github.com/tenon-mcp/tenon"
+	"github.com/tenon-mcp/tenon/internal/room"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -74,7 +75,7 @@ func runKeysCreate(a *app, name string, in keyFlags) error {
 	}
 	made, secret, err := keys.Create(name, in.scope, ttl)
 	if err != nil {
-		return err
+		return keysProblem(keys, err)
 	}
 	printKey(a, keys, made, secret)
 	return nil
@@ -92,7 +93,7 @@ func keysList(a *app) *cobra.Command {
 			}
 			list, err := keys.List()
 			if err != nil {
-				return &problem{kind: tool.Invalid, text: err.Error(), err: err}
+				return keysProblem(keys, err)
 			}
 			printKeys(a, keys, list)
 			return nil
@@ -112,7 +113,7 @@ func keysRevoke(a *app) *cobra.Command {
 			}
 			ended, err := keys.Revoke(args[0])
 			if err != nil {
-				return err
+				return keysProblem(keys, err)
 			}
 			if a.json() {
 				a.printJSON(map[string]any{"revoked": shownKeys(ended)})
@@ -153,7 +154,7 @@ func keysRotate(a *app) *cobra.Command {
 			}
 			made, secret, err := keys.Rotate(args[0], ttl, grace)
 			if err != nil {
-				return err
+				return keysProblem(keys, err)
 			}
 			printKey(a, keys, made, secret)
 			return nil
@@ -167,6 +168,31 @@ func keysRotate(a *app) *cobra.Command {
 // openKeys returns the file of keys that counts here.
 func openKeys(a *app) (*tenon.Keys, error) {
 	return tenon.OpenKeys(tenon.Options{Config: a.configPath(), Bundled: bundled(), Env: a.Env, StateDir: tenon.StateDir(a.Env), Logger: a.logger(quiet)})
+}
+
+// keysProblem says what to do about a file of keys that cannot be used.
+func keysProblem(keys *tenon.Keys, err error) error {
+	if tool.KindOf(err) != tool.Internal || room.None(err) {
+		return err
+	}
+	return &problem{
+		kind: tool.Invalid, text: err.Error(), err: err,
+		hint: "mend or move away " + keys.Path() + ", or name another file as auth.keys in the configuration",
+	}
+}
+
+// checkKeys adds to a report that the file of keys cannot be used: no key counts then.
+func checkKeys(a *app, r *tenon.Report) {
+	keys, err := openKeys(a)
+	if err != nil {
+		return // there is no place for keys, or what the configuration lacks was told
+	}
+	if _, err := keys.List(); err != nil {
+		r.Broken = append(r.Broken, tenon.Problem{
+			File: keys.Path(), Text: "no key counts: " + strings.TrimPrefix(err.Error(), keys.Path()+" "),
+			Hint: "mend it or move it away, or name another file as auth.keys",
+		})
+	}
 }
 
 // lifetime reads how long a key counts: 12h, 30d. Nothing is for good.
