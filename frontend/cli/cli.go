@@ -45,7 +45,7 @@ type Options struct {
 // canceled; a server stops gracefully.
 func Main(ctx context.Context, o Options) int {
 	out := &answer{w: o.Stdout}
-	o.Stdout = out
+	o.Stdout, o.Stderr = out, &aside{w: o.Stderr}
 	a := &app{Options: o, screen: screen{o.Stdout, o.Stderr, o.Width, o.Watched}, env: environ(o.Env)}
 	root := rootCommand(a)
 	root.SetArgs(append([]string{}, o.Args...)) // not nil: cobra would take those of the process

@@ -23,6 +23,20 @@ type screen struct {
 	watched        bool // stderr is a terminal
 }
 
+// An aside is standard error: notes and the log come from several goroutines, and a writer
+// need not be made for that.
+type aside struct {
+	w  io.Writer
+	mu sync.Mutex
+}
+
+// Write writes p, alone.
+func (a *aside) Write(p []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.w.Write(p)
+}
+
 // An answer is standard output: it remembers that something could not be written.
 type answer struct {
 	w   io.Writer
