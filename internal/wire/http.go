@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/era"
+	"github.com/tenon-mcp/tenon/internal/events"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -352,7 +353,7 @@ func readPieces(r io.Reader, limit int64) (tool.Bytes, error) {
 		text = tool.OneOf(append(make([]byte, 0, n), (*first)[:n]...))
 	}
 	for err == nil && total <= limit {
-		piece := make([]byte, nextPiece(total))
+		piece := make([]byte, events.NextPiece(total))
 		n, err = fill(r, piece)
 		total += int64(n)
 		text = append(text, piece[:n])

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/events"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -27,36 +28,36 @@ const (
 // follow reads a stream of events up to the answer. What else comes is
 // dispatched in the order in which it comes.
 func (c *call) follow(ctx context.Context, body io.ReadCloser) (*jsonrpc.Message, error) {
-	events := newEventReader(body, c.h.o.MaxMessage)
+	in := events.NewReader(body, c.h.o.MaxMessage)
 	var tries resumes
 	for {
-		m, err := c.read(events)
+		m, err := c.read(in)
 		if m != nil {
-			c.drain(events, body)
+			c.drain(in, body)
 			return m, nil
 		}
 		_ = body.Close() // it has ended, or is no use
-		if events.alive {
+		if in.Alive {
 			tries.vain = 0
 		}
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		} else if _, came := errors.AsType[*unreadableError](err); !came {
-			if body, err = c.resume(ctx, events, &tries, err); err == nil {
-				events.reset(body)
+			if body, err = c.resume(ctx, in, &tries, err); err == nil {
+				in.Reset(body)
 				continue
 			}
 		}
-		events.release()
+		in.Release()
 		return nil, err
 	}
 }
 
 // read returns the answer, or why the stream ended before it.
-func (c *call) read(events *eventReader) (*jsonrpc.Message, error) {
+func (c *call) read(in *events.Reader) (*jsonrpc.Message, error) {
 	var garbage int64 // bytes since the last message
 	for {
-		e, err := events.next()
+		e, err := in.Next()
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +66,7 @@ func (c *call) read(events *eventReader) (*jsonrpc.Message, error) {
 		case err != nil && m != nil && (m.ID == nil || sameID(m.ID, c.flight.id)): // on the stream of one request it can be for no other
 			return nil, &unreadableError{err}
 		case err != nil:
-			if garbage += int64(e.data.Len()); isFlood(garbage, c.h.o.MaxMessage) {
+			if garbage += int64(e.Data.Len()); isFlood(garbage, c.h.o.MaxMessage) {
 				return nil, &unreadableError{ErrGarbage}
 			}
 			continue
@@ -87,19 +88,19 @@ func (e *unreadableError) Unwrap() error { return e.error }
 // and returns it where it is an answer.
 // Where that cannot be read, the message has only its id, and is nil for what is no
 // answer at all.
-func (h *HTTP) received(to Handler, e *event) (*jsonrpc.Message, error) {
-	if e.name != "message" {
+func (h *HTTP) received(to Handler, e *events.Event) (*jsonrpc.Message, error) {
+	if e.Name != "message" {
 		return nil, nil // servers keep connections alive with events of their own
 	}
-	m, err := e.message()
+	m, err := e.Message()
 	switch {
 	case err != nil:
-		h.garbage(e.head(), err)
+		h.garbage(e.Head(), err)
 		return m, err
 	case m.IsAnswer():
 		return m, nil
 	case m.IsRequest() && h.heads.Load().modern: // a modern server asks within its answers
-		h.garbage(e.head(), errAsked)
+		h.garbage(e.Head(), errAsked)
 		return nil, nil
 	}
 	if to == nil {
@@ -111,9 +112,9 @@ func (h *HTTP) received(to Handler, e *event) (*jsonrpc.Message, error) {
 
 // drain reads in the background what is left of a stream after its answer. The
 // server ends it at once, most often, and its connection can then be used again.
-func (c *call) drain(events *eventReader, body io.ReadCloser) {
-	ended := errors.Is(events.err, io.EOF)
-	events.release()
+func (c *call) drain(in *events.Reader, body io.ReadCloser) {
+	ended := in.Ended()
+	in.Release()
 	if ended {
 		_ = body.Close()
 		return
@@ -139,13 +140,13 @@ type resumes struct {
 
 // resume opens a stream again that ended before its answer, after the last event
 // that came (SEP-1699). ended is why it ended.
-func (c *call) resume(ctx context.Context, events *eventReader, tries *resumes, ended error) (io.ReadCloser, error) {
-	last := string(events.lastID)
+func (c *call) resume(ctx context.Context, in *events.Reader, tries *resumes, ended error) (io.ReadCloser, error) {
+	last := string(in.LastID)
 	if last == "" || c.heads.modern {
 		return nil, lostAnswer(ended)
 	}
 	for tries.vain < maxResumes {
-		d := delay(events.retry, tries.vain)
+		d := delay(in.Retry, tries.vain)
 		if tries.all > fastResumes {
 			d = max(d, minBackoff)
 		}
@@ -233,11 +234,11 @@ func wait(ctx context.Context, d time.Duration) bool {
 // client ends. Servers need not offer one.
 func (h *HTTP) listen() {
 	ctx := h.session.ctx
-	events := newEventReader(nil, h.o.MaxMessage)
-	defer events.release()
+	in := events.NewReader(nil, h.o.MaxMessage)
+	defer in.Release()
 	var asked sync.Once
 	for try, opened := 0, false; ; try++ {
-		body, err := h.openStream(ctx, string(events.lastID))
+		body, err := h.openStream(ctx, string(in.LastID))
 		if try == 0 && !opened {
 			asked.Do(func() { close(h.listens) })
 		}
@@ -247,8 +248,8 @@ func (h *HTTP) listen() {
 		case err == nil:
 			opened = true
 			began := time.Now()
-			h.hear(events, body)
-			if events.alive || time.Since(began) > maxBackoff/2 {
+			h.hear(in, body)
+			if in.Alive || time.Since(began) > maxBackoff/2 {
 				try = 0
 			}
 		case opened && errors.Is(err, ErrSessionLost):
@@ -257,7 +258,7 @@ func (h *HTTP) listen() {
 		case permanent(err), !opened && !unreachable(err):
 			return
 		}
-		if !wait(ctx, delay(events.retry, try)) {
+		if !wait(ctx, delay(in.Retry, try)) {
 			return
 		}
 	}
@@ -270,10 +271,10 @@ func unreachable(err error) bool {
 }
 
 // hear reads a stream to its end.
-func (h *HTTP) hear(events *eventReader, body io.ReadCloser) {
+func (h *HTTP) hear(in *events.Reader, body io.ReadCloser) {
 	defer func() { _ = body.Close() }() // it has ended
-	for events.reset(body); ; {
-		e, err := events.next()
+	for in.Reset(body); ; {
+		e, err := in.Next()
 		if err != nil {
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/tenon-mcp/tenon/internal/events"
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -37,9 +38,9 @@ func NewSSE(ctx context.Context, o HTTPOptions) (*SSE, error) {
 	}
 	sctx, cancel := context.WithCancelCause(c.session.ctx)
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
-	events, body, err := c.connect(sctx)
+	in, body, err := c.connect(sctx)
 	if !stop() && err == nil { // ctx ended just now
-		events.release()
+		in.Release()
 		_ = body.Close()
 		err = context.Cause(ctx)
 	}
@@ -50,8 +51,8 @@ func NewSSE(ctx context.Context, o HTTPOptions) (*SSE, error) {
 		return nil, err
 	}
 	c.spawn(func() {
-		err := c.hear(events)
-		events.release()
+		err := c.hear(in)
+		in.Release()
 		_ = body.Close()
 		cancel(nil)
 		c.end(err)
@@ -61,7 +62,7 @@ func NewSSE(ctx context.Context, o HTTPOptions) (*SSE, error) {
 }
 
 // connect opens the stream and reads it up to the endpoint.
-func (c *SSE) connect(ctx context.Context) (*eventReader, io.ReadCloser, error) {
+func (c *SSE) connect(ctx context.Context) (*events.Reader, io.ReadCloser, error) {
 	get := c.s.template(http.MethodGet, http.Header{"Accept": {"text/event-stream"}})
 	resp, err := c.s.do(ctx, get, nil)
 	switch {
@@ -73,33 +74,33 @@ func (c *SSE) connect(ctx context.Context) (*eventReader, io.ReadCloser, error) 
 		_ = resp.Body.Close()
 		return nil, nil, errNoStream
 	}
-	events := newEventReader(resp.Body, c.o.MaxMessage)
-	if err := c.findEndpoint(events); err != nil {
-		events.release()
+	in := events.NewReader(resp.Body, c.o.MaxMessage)
+	if err := c.findEndpoint(in); err != nil {
+		in.Release()
 		_ = resp.Body.Close()
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
 		return nil, nil, err
 	}
-	return events, resp.Body, nil
+	return in, resp.Body, nil
 }
 
 // findEndpoint reads the stream up to the event that names the URL for messages.
 // That has to be of the origin which was configured: headers go to no other.
-func (c *SSE) findEndpoint(events *eventReader) error {
+func (c *SSE) findEndpoint(in *events.Reader) error {
 	for range maxBeforeEndpoint {
-		e, err := events.next()
+		e, err := in.Next()
 		if err != nil {
 			return fmt.Errorf("stream ended before the endpoint event: %w", err)
 		}
-		if e.name != "endpoint" {
+		if e.Name != "endpoint" {
 			continue
 		}
-		if e.err != nil || e.data.Len() > maxHeaderValue {
+		if e.Err != nil || e.Data.Len() > maxHeaderValue {
 			return errors.New("endpoint event is too long")
 		}
-		to, err := c.s.url.Parse(string(e.data.Join()))
+		to, err := c.s.url.Parse(string(e.Data.Join()))
 		if err != nil {
 			return errors.New("endpoint event holds no URL")
 		}
@@ -121,23 +122,23 @@ func (c *SSE) findEndpoint(events *eventReader) error {
 const maxBeforeEndpoint = 16
 
 // hear reads the stream to its end.
-func (c *SSE) hear(events *eventReader) error {
+func (c *SSE) hear(in *events.Reader) error {
 	var garbage int64 // bytes since the last message
 	for {
-		e, err := events.next()
+		e, err := in.Next()
 		if err != nil {
 			if reason := c.reason(); reason != nil {
 				return reason
 			}
 			return err
 		}
-		if e.name != "message" {
+		if e.Name != "message" {
 			continue
 		}
-		m, err := e.message()
+		m, err := e.Message()
 		if err != nil {
-			c.garbage(e.head(), err)
-			if garbage += int64(e.data.Len()); isFlood(garbage, c.o.MaxMessage) {
+			c.garbage(e.Head(), err)
+			if garbage += int64(e.Data.Len()); isFlood(garbage, c.o.MaxMessage) {
 				return ErrGarbage
 			}
 		} else {
