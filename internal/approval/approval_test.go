@@ -153,6 +153,22 @@ func TestAskAndDecide(t *testing.T) {
 	})
 }
 
+// What a person does not see stands as its number, each of these.
+func TestUnseenCharactersAreWrittenOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, new(approval.Memory))
+		for _, c := range "\ufe00\ufe0f\u3164\u2800\u115f\u1160\uffa0\u034f\u180b\u17b4\u2065\ufffc\u00a0" {
+			got := d.later(t.Context(), ask(fmt.Sprintf(`{"a":"x%cy"}`, c)))
+			p := d.pending()
+			if want := fmt.Sprintf(`{"a":"x\u%04xy"}`, c); string(p.Arguments) != want {
+				t.Errorf("%s is shown as %q", want, p.Arguments)
+			}
+			d.decide(p.ID, tool.Verdict{})
+			want(t, <-got, tool.ApprovalDenied)
+		}
+	})
+}
+
 func TestHiddenCharactersAreShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, new(approval.Memory))

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/tenon-mcp/tenon/internal/unseen"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -121,9 +122,11 @@ func visible(args []byte) string {
 	return out.String()
 }
 
-// hidden reports whether a character is not seen as itself. Line ends cannot be in
-// compact JSON.
-func hidden(r rune) bool { return r != ' ' && (!unicode.IsPrint(r) || unicode.IsSpace(r)) }
+// hidden reports whether a character is not seen as itself: a space that is no plain one
+// is not either. Line ends cannot be in compact JSON.
+func hidden(r rune) bool {
+	return r != ' ' && (!unicode.IsPrint(r) || unicode.IsSpace(r) || unseen.Is(r))
+}
 
 // maxNames is how many arguments the impact names.
 const maxNames = 8

@@ -16,8 +16,9 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/tenon-mcp/tenon/internal/unseen"
 )
 
 // MaxLen is how long a glob may be, in bytes.
@@ -78,32 +79,9 @@ func expression(glob string) string {
 // the text for other programs, or that is not valid. Those of but may be in it.
 func Unseen(text, but string) (rune, bool) {
 	for _, r := range text {
-		if strings.ContainsRune(but, r) && r != utf8.RuneError {
-			continue
-		}
-		if r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
+		if r == utf8.RuneError || unseen.Is(r) && !strings.ContainsRune(but, r) {
 			return r, true
 		}
 	}
 	return 0, false
 }
-
-// climbs reports whether a text that is a path leaves the folder that it names, as
-// it stands or once %2e is read as a dot.
-func climbs(text string) bool {
-	for range 3 {
-		for s := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(`/\?#;`, r) }) {
-			if strings.TrimSpace(s) == ".." || strings.HasPrefix(s, "..") && strings.Trim(s, ". ") == "" {
-				return true
-			}
-		}
-		plain := unescape.Replace(text)
-		if plain == text {
-			return false
-		}
-		text = plain
-	}
-	return true // it is escaped more often than anybody does by chance
-}
-
-var unescape = strings.NewReplacer("%2e", ".", "%2E", ".", "%2f", "/", "%2F", "/", "%5c", `\`, "%5C", `\`, "%25", "%", "．", ".", "／", "/", "․", ".", "∕", "/", "⁄", "/", "＼", `\`)

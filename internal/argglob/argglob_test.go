@@ -17,6 +17,19 @@ func TestMatch(t *testing.T) {
 			[]string{"/tmp/", "/tmp/a/b", "/tmp/a..b"},
 			[]string{"/tmp/../etc", "/tmp/a/..", `/tmp/x\..\y`, "/tmp/%2e%2e/x", "/tmp/x%2f..", "/tmp/%25252e", "/tmp/...", "/tmp/..;/x"},
 		},
+		// What some program reads as two dots, a slash or a backslash.
+		"/data/**": {
+			[]string{"/data/a…", "/data/a‥b", "/data/‥a", "/data/100%", "/data/100%25", "/data/%zz", "/data/a%20b", "/data/%C3%A4", "/data/№1", "/data/é/x", "/data/.a", "/data/a:b", "/data/%u00e4", "/data/C:/x"},
+			[]string{
+				"/data/‥/etc", "/data/‥", "/data/…/x", "/data/‥∕etc", "/data/․․/etc", "/data/.․/etc", "/data/︰/etc", "/data/﹒﹒/etc", "/data/｡｡/etc", "/data/。。/etc",
+				"/data/%e2%80%a5/etc", "/data/%E2%80%A4%e2%80%a4/etc", "/data/%ef%bc%8e%ef%bc%8e/etc", "/data/％2e％2e/etc", "/data/%２e%2E/etc",
+				"/data/%c0%ae%c0%ae/etc", "/data/%c0%ae./etc", "/data/%C0%AE%C0%AE%c0%af", "/data/%e0%80%ae%e0%80%ae/etc", "/data/%f0%80%80%ae%f0%80%80%ae/etc", "/data/x%c0%af..%c1%9cetc",
+				"/data/%u002e%u002e/etc", "/data/%U002E./etc", "/data/%u2025/etc", "/data/x%u2215../etc", "/data/%25u002e%25u002e/etc", "/data/%25c0%25ae./etc",
+				"/data/x⧵../y", "/data/x∖..", "/data/x﹨..", "/data/x⧸..", "/data/x¥..", "/data/x₩..",
+				"/data/..%00/etc", "/data/..%e2%80%8b/etc", "/data/.%e2%80%8b./etc", "/data/..\u0301/etc", "/data/.%ef%b8%8f./x", "/data/..%20/etc", "/data/.. ./etc", "/data/..\u00a0/x",
+				"/data/..::$INDEX_ALLOCATION/x", "/data/C:..", "/data/x?f=../y", "/data/x?f=%2e%2e", "/data/x?f=a&..",
+			},
+		},
 		"?x":    {[]string{"ax", "äx"}, []string{"x", "/x", `\x`, "aax"}},
 		`\*[a]`: {[]string{"*[a]"}, []string{"a", "x[a]"}},
 		"../*":  {[]string{"../*"}, []string{"../x"}},
@@ -37,6 +50,12 @@ func TestMatch(t *testing.T) {
 			}
 		}
 	}
+	up, _ := argglob.Compile("/data/**")
+	for _, text := range []string{"/data/.." + strings.Repeat("%e2%80%8b", 100) + "/etc", "/data/%c0", "/data/%", "/data/%u00", "/data/%fc%80%80%80%80%ae./x", "/data/.%c0%2e/x"} {
+		if fits := up.Match(text); fits != !strings.Contains(text[6:], "/") {
+			t.Errorf("%s fits: %v", text, fits)
+		}
+	}
 	for _, glob := range []string{"\xff", strings.Repeat("a", argglob.MaxLen+1)} {
 		if _, err := argglob.Compile(glob); err == nil {
 			t.Errorf("%.20q is a glob", glob)
@@ -45,7 +64,11 @@ func TestMatch(t *testing.T) {
 }
 
 func TestUnseen(t *testing.T) {
-	for text, want := range map[string]rune{"a\x00": 0, "a\nb": '\n', "\u202e": '\u202e', "a\u200b": '\u200b', "\u2028": '\u2028', "\xff": '\ufffd', "\x7f": '\x7f'} {
+	for text, want := range map[string]rune{
+		"a\x00": 0, "a\nb": '\n', "\u202e": '\u202e', "a\u200b": '\u200b', "\u2028": '\u2028', "\xff": '\ufffd', "\x7f": '\x7f',
+		"/data/x\ufe0fy": '\ufe0f', "\ufe00": '\ufe00', "\u3164": '\u3164', "\u2800": '\u2800', "\u115f": '\u115f', "\u1160": '\u1160', "\uffa0": '\uffa0',
+		"\u034f": '\u034f', "\u180b": '\u180b', "\u17b4": '\u17b4', "\U000e0100": '\U000e0100', "\U000e0041": '\U000e0041', "\u2065": '\u2065', "\ue000": '\ue000',
+	} {
 		if r, ok := argglob.Unseen(text, "\t"); !ok || r != want {
 			t.Errorf("%q: %U, %v", text, r, ok)
 		}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/tenon-mcp/tenon/internal/unseen"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -83,7 +83,7 @@ func checkName(name string) error {
 			// know the name again.
 			return fmt.Errorf("its name is not valid text at byte %d", i)
 		}
-		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
+		if unseen.Is(r) {
 			return fmt.Errorf("its name has the invisible character %U", r)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tenon-mcp/tenon/internal/unseen"
 )
 
 // characters looks for what is in a text and cannot be seen.
@@ -85,18 +87,9 @@ func (l *look) unseen(place, s string) {
 	l.add(worst, "invisible", place, around(s, first, first+1), why)
 }
 
-// invisible reports whether nobody sees a character.
-func invisible(r rune) bool {
-	if r < 0x80 {
-		return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f
-	}
-	switch r {
-	case 0x115f, 0x1160, 0x3164, 0xffa0, 0x2800, 0x034f, 0x17b4, 0x17b5: // letters without a shape
-		return true
-	}
-	return unicode.In(r, unicode.Cf, unicode.Cc, unicode.Co, unicode.Zl, unicode.Zp) || r >= 0xe0000 && r <= 0xe01ef ||
-		r >= 0xfe00 && r <= 0xfe0e || r >= 0x180b && r <= 0x180f
-}
+// invisible reports whether nobody sees a character. What parts words and lines is no
+// secret.
+func invisible(r rune) bool { return r != '\n' && r != '\t' && r != '\r' && unseen.Is(r) }
 
 // harmless reports whether an invisible character stands where writing needs it.
 func harmless(rs []rune, i int) bool {
@@ -122,7 +115,9 @@ func harmless(rs []rune, i int) bool {
 			j--
 		}
 		return rs[j] == 0x1f3f4
-	case r >= 0xfe00 && r <= 0xfe0e: // another shape of the character before
+	case r == 0xfe0e || r == 0xfe0f: // a sign as text, or as a picture
+		return before > 0x2000 && !invisible(before) || strings.ContainsRune("#*0123456789©®", before)
+	case r >= 0xfe00 && r <= 0xfe0f: // another shape of the character before
 		return before > 0x2000 && !invisible(before)
 	case r >= 0xe0100 && r <= 0xe01ef:
 		return unicode.Is(unicode.Han, before)

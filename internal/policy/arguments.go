@@ -9,6 +9,10 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/tenon-mcp/tenon/internal/unseen"
 )
 
 // The limits of arguments that are judged. Beyond them nothing is understood.
@@ -197,20 +201,24 @@ func variant(o map[string]any, wanted string) string {
 }
 
 // fold returns what names have in common that programs take for the same: those
-// that differ in case, in spaces and what is not seen, or in how they join words.
+// that differ in case, in accents, in spaces and what is not seen, in the width or the
+// shape of letters, or in how they join words.
 func fold(name string) string {
 	if isFolded(name) {
 		return name
 	}
 	var b strings.Builder
-	for _, r := range name {
-		if r == '_' || r == '-' || unicode.IsSpace(r) || !unicode.IsGraphic(r) || unicode.Is(unicode.Cf, r) {
-			continue
+	for _, r := range norm.NFKD.String(name) {
+		switch r = simplest(r); {
+		case r == '.' || r == '[' || r == ']' || unicode.In(r, unicode.Pd, unicode.Pc), r >= 0x300 && r <= 0x36f,
+			unicode.IsSpace(r), !unicode.IsGraphic(r), unseen.Is(r):
+		case r == 'ß':
+			b.WriteString("ss")
+		case r == 'ı':
+			b.WriteByte('i')
+		default:
+			b.WriteRune(r)
 		}
-		if r >= 0xff01 && r <= 0xff5e { // full width
-			r -= 0xff01 - '!'
-		}
-		b.WriteRune(simplest(r))
 	}
 	return b.String()
 }

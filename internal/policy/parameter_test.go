@@ -37,6 +37,26 @@ func TestParameters(t *testing.T) {
 				`{"a":"web-1"}}`, `{"a":"web-1"`, `{"a":"web-1",}`, `{"a":"web-1"}{"a":"db-1"}`, `{"b":{"a":"web-1"}}`,
 			},
 		},
+		// Names that some program takes for that of the rule, and texts that are not what they look like.
+		"what looks like it": {
+			policy.Parameter{Argument: "disk", Globs: []string{"/data/**"}},
+			[]string{`{"disk":"/data/x","note":"fine \u2764\ufe0f"}`, `{"disk":"/data/x","disk2":"y","dis":"z"}`, `{"disk":"/data/ä/日本","❤\ufe0f":1}`},
+			[]string{
+				"{\"disk\":\"/data/x\",\"disk\ufe0f\":\"/etc\"}", "{\"disk\":\"/data/x\",\"di\u3164sk\":\"/etc\"}", "{\"disk\":\"/data/x\",\"disk\u2800\":\"/etc\"}", "{\"disk\":\"/data/x\",\"\u115fdisk\":\"/etc\"}",
+				`{"disk":"/data/x","disk\u1160":"/etc"}`, `{"disk":"/data/x","disk\uffa0":"/etc"}`, `{"disk":"/data/x","disk\u034f":"/etc"}`, `{"disk":"/data/x","disk\u180b":"/etc"}`,
+				`{"disk":"/data/x","disk\u17b4":"/etc"}`, `{"disk":"/data/x","disk\udb40\udd00":"/etc"}`, `{"disk":"/data/x","disk\ufffc":"/etc"}`,
+				`{"disk":"/data/x","diſk":"/etc"}`, `{"disk":"/data/x","dis\u212a":"/etc"}`, `{"disk":"/data/x","d\u0131sk":"/etc"}`, `{"disk":"/data/x","D\u0130SK":"/etc"}`, `{"disk":"/data/x","ｄｉｓｋ":"/etc"}`,
+				`{"disk":"/data/x","𝐝𝐢𝐬𝐤":"/etc"}`, `{"disk":"/data/x","ⓓisk":"/etc"}`, `{"disk":"/data/x","dísk":"/etc"}`, `{"disk":"/data/x","di\u0301sk":"/etc"}`, `{"disk":"/data/x","disk.":"/etc"}`, `{"disk":"/data/x","disk[]":"/etc"}`,
+				`{"disk":"/data/x","dis＿k":"/etc"}`, `{"disk":"/data/x","dis‐k":"/etc"}`, `{"disk":"/data/x","disk\u0000":"/etc"}`,
+				"{\"disk\":\"/data/x\ufe0fy\"}", "{\"disk\":\"/data/x\u3164y\"}", "{\"disk\":\"/data/x\u2800\"}", `{"disk":"/data/\u115f"}`, `{"disk":"/data/\u1160"}`, `{"disk":"/data/\uffa0"}`,
+				`{"disk":"/data/\u034f"}`, `{"disk":"/data/\u180b"}`, `{"disk":"/data/\u17b4"}`, `{"disk":"/data/\udb40\udd00"}`, `{"disk":"/data/‥/etc"}`, `{"disk":"/data/…"}`, `{"disk":"/data/%c0%ae%c0%ae/etc"}`, `{"disk":"/data/%u002e%u002e/etc"}`,
+			},
+		},
+		"names that fold to several letters": {
+			policy.Parameter{Argument: "offset_class", Globs: []string{"*"}},
+			nil,
+			[]string{`{"offset_class":"x","o\ufb00setclass":"y"}`, `{"offset_class":"x","offsetcla\u00df":"y"}`, `{"offset_class":"x","offsetcla\u1e9e":"y"}`},
+		},
 		"globs of addresses": {
 			policy.Parameter{Argument: "url", Globs: []string{"https://*.example.com/**"}},
 			[]string{`{"url":"https://a.example.com/x?y=1"}`},
