@@ -268,9 +268,7 @@ func (s *eventStream) write() (over bool) {
 
 // pass does what is due when a beat has passed.
 func (s *eventStream) pass() {
-	if s.look(); s.out.err != nil {
-		return
-	}
+	s.look()
 	if s.out.quiet += s.out.every; s.out.quiet >= keepAlive {
 		s.out.quiet = 0
 		s.out.write(keepAliveComment)

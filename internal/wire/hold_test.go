@@ -40,11 +40,17 @@ type left struct {
 	mu     sync.Mutex
 	body   bytes.Buffer
 	moved  func(flush bool) // called with each write and flush
+	until  time.Time        // the deadline for writing
 }
 
 func (w *left) Header() http.Header { return w.header }
 func (w *left) WriteHeader(int)     {}
 func (w *left) Flush()              { w.moved(true) }
+func (w *left) SetWriteDeadline(t time.Time) error {
+	w.until = t
+	return nil
+}
+
 func (w *left) Write(p []byte) (int, error) {
 	w.moved(false)
 	w.mu.Lock()
@@ -213,11 +219,12 @@ func unknownCredential(t *testing.T, slow bool) {
 	known.Store(true)
 	var todo []func()
 	w := &held{left: newLeft(), released: make(chan struct{}), start: func(f func()) { todo = append(todo, f) }}
+	looks := 0
 	o := wire.ServerOptions{
 		Admit: func(http.ResponseWriter, *http.Request) (tool.Caller, bool) {
 			return tool.Caller{Name: "a", Grant: &tool.Grant{Key: "k"}}, true
 		},
-		Known: func(*http.Request) bool { return known.Load() },
+		Known: func(*http.Request) bool { looks++; return known.Load() },
 	}
 	_, session := openSession(t, o, func(srv *wire.Server, r *http.Request) { srv.ServeHTTP(w, r) })
 	w.h.Begin()
@@ -247,6 +254,12 @@ func unknownCredential(t *testing.T, slow bool) {
 	<-w.released
 	if n := strings.Count(w.text(), "event: "); n > most {
 		t.Errorf("%d of %d messages were written in %v, want %d at most", n, all, time.Since(began), most)
+	}
+	if most := 2 + int(time.Since(began)/time.Second); looks > most {
+		t.Errorf("%d looks at the credential in %v, want %d at most", looks, time.Since(began), most)
+	}
+	if !w.until.IsZero() {
+		t.Error("a deadline stays for what comes next on the connection")
 	}
 	if err := session.Notify("late", nil); err == nil {
 		t.Error("a stream that has ended takes more")
@@ -319,7 +332,7 @@ func streamTime(t *testing.T, detached bool, end func(srv *wire.Server, known *a
 		Admit: func(http.ResponseWriter, *http.Request) (tool.Caller, bool) {
 			return tool.Caller{Name: "a", Grant: &tool.Grant{Key: "k"}}, true
 		},
-		Known: func(*http.Request) bool { return known.Load() },
+		Known: func(r *http.Request) bool { return known.Load() && r.Context().Err() == nil },
 	}
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
@@ -327,6 +340,7 @@ func streamTime(t *testing.T, detached bool, end func(srv *wire.Server, known *a
 		r = r.WithContext(ctx)
 		if detached {
 			srv.ServeHTTP(w, r)
+			leave() // as with the return of a handler
 			w.h.Begin()
 			return
 		}
