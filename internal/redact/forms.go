@@ -1,7 +1,5 @@
 package redact
 
-import "strings"
-
 // A token is the form of a key that begins as its maker wants it. The list follows
 // what the makers say of their keys in public.
 type token struct {
@@ -201,34 +199,6 @@ func jwt(t *text, start, end int) (span, bool) {
 	}
 	if parts < 3 || parts < 5 && !t.has(second, "ey") {
 		return span{}, false
-	}
-	return span{start, end}, true
-}
-
-// privateKey reads a private key in PEM, up to its end, or as far as it looks like
-// one where that is missing.
-func privateKey(t *text, start, _ int) (span, bool) {
-	const begin, last = "-----BEGIN ", "-----END "
-	if !t.has(start, begin) {
-		return span{}, false
-	}
-	end := t.run(start+len(begin), 40, func(c int) bool { return isUpper(c) || c == ' ' || isDigit(c) })
-	title := strings.TrimSuffix(t.slice(start, end), " BLOCK")
-	if !t.has(end, "-----") || !strings.HasSuffix(title, "PRIVATE KEY") {
-		return span{}, false
-	}
-	end += 5
-	for most := end + 64<<10; end < most; end++ {
-		switch c := t.at(end); {
-		case c == '-' && t.has(end, last):
-			end = t.run(end+len(last), 40, func(c int) bool { return isUpper(c) || c == ' ' || isDigit(c) })
-			if t.has(end, "-----") {
-				end += 5
-			}
-			return span{start, end}, true
-		case c == '-' && t.has(end, begin), c == none, c == '"', c == '<':
-			return span{start, end}, true
-		}
 	}
 	return span{start, end}, true
 }

@@ -13,6 +13,7 @@ import (
 type job struct {
 	what what
 	keys bool           // hide what stands under keys that are named like secrets
+	tell bool           // say how many characters are hidden
 	skip []jsonrpc.Span // leave these strings alone
 }
 
@@ -63,7 +64,7 @@ func (e *engine) json(raw []byte, j job) ([]byte, int) {
 		return raw, 0
 	}
 	if !json.Valid(raw) {
-		return e.text(raw, j.what)
+		return e.text(raw, j)
 	}
 	w.every = patterns
 	w.walk()
@@ -201,7 +202,7 @@ func (w *walker) text(i, end int) {
 		}
 		plain = []byte(s)
 	}
-	if masked, n := w.e.text(plain, w.what); n > 0 {
+	if masked, n := w.e.text(plain, w.job); n > 0 {
 		w.put(i, end, jsonrpc.Quote(nil, string(masked)))
 		w.n += n
 	}
@@ -242,10 +243,14 @@ func (w *walker) skipped(i int) bool {
 
 // hide puts dots in the place of a whole token.
 func (w *walker) hide(i, end int) {
-	if string(w.raw[i:end]) == `"`+dots+`"` {
+	if !w.tell && string(w.raw[i:end]) == `"`+dots+`"` {
 		return
 	}
-	w.put(i, end, []byte(`"`+dots+`"`))
+	plain := w.raw[i:end] // a number
+	if s, ok := jsonrpc.String(plain); ok {
+		plain = []byte(s)
+	}
+	w.put(i, end, []byte(`"`+w.mark(plain)+`"`))
 	w.n++
 }
 

@@ -32,6 +32,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/tool"
@@ -128,7 +129,7 @@ func (r *Redactor) learn(secrets []tool.Secret) {
 
 // Text returns a text without secrets.
 func (r *Redactor) Text(s string) string {
-	if out, n := r.engine.Load().text([]byte(s), values|forms); n > 0 {
+	if out, n := r.engine.Load().text([]byte(s), job{what: values | forms}); n > 0 {
 		return string(out)
 	}
 	return s
@@ -139,6 +140,14 @@ func (r *Redactor) Text(s string) string {
 // JSON is read as text.
 func (r *Redactor) JSON(raw []byte) []byte {
 	out, _ := r.engine.Load().json(raw, job{what: values | forms, keys: true})
+	return out
+}
+
+// Shown returns what [Redactor.JSON] does, for a person who is to decide about it: behind
+// the dots stands how many characters they hide, so that nobody takes an order of which
+// the most is hidden for a short one.
+func (r *Redactor) Shown(raw []byte) []byte {
+	out, _ := r.engine.Load().json(raw, job{what: values | forms, keys: true, tell: true})
 	return out
 }
 
@@ -244,8 +253,9 @@ func (e *engine) scan(b tool.Bytes, w what) []span {
 					continue
 				}
 				if at, ok := r.find(t, off+i+1); ok {
-					spans = append(spans, at)
+					spans = append(append(spans, at), t.more...)
 				}
+				t.more = t.more[:0]
 			}
 		}
 		off += len(p)
@@ -286,9 +296,9 @@ func (e *engine) matches(b []byte) []span {
 var dots = tool.Secret{}.String()
 
 // text returns a text without secrets, and how many places were hidden.
-func (e *engine) text(b []byte, w what) ([]byte, int) {
-	spans := e.scan(tool.OneOf(b), w)
-	if w&forms != 0 && len(e.patterns) > 0 {
+func (e *engine) text(b []byte, j job) ([]byte, int) {
+	spans := e.scan(tool.OneOf(b), j.what)
+	if j.what&forms != 0 && len(e.patterns) > 0 {
 		spans = merged(append(spans, e.matches(b)...))
 	}
 	if len(spans) == 0 {
@@ -297,8 +307,20 @@ func (e *engine) text(b []byte, w what) ([]byte, int) {
 	out := make([]byte, 0, len(b)+len(dots)*len(spans))
 	at := 0
 	for _, s := range spans {
-		out = append(append(out, b[at:s.start]...), dots...)
+		out = append(append(out, b[at:s.start]...), j.mark(b[s.start:s.end])...)
 		at = s.end
 	}
 	return append(out, b[at:]...), len(spans)
+}
+
+// mark returns what stands in the place of a secret.
+func (j *job) mark(hidden []byte) string {
+	switch n := utf8.RuneCount(hidden); {
+	case !j.tell:
+		return dots
+	case n == 1:
+		return dots + " (1 character hidden)"
+	default:
+		return fmt.Sprintf("%s (%d characters hidden)", dots, n)
+	}
 }

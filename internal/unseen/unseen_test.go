@@ -33,6 +33,12 @@ func TestIs(t *testing.T) {
 // All that Unicode says is to be ignored where it is not known is covered.
 func TestNothingIgnorableIsSeen(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if r == 0x20000 { // ideographs, up to the last plane but two
+			r = 0xe0000
+		}
+		if r == 0xe2000 {
+			break
+		}
 		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) && !unseen.Is(r) {
 			t.Errorf("%U is seen", r)
 		}
