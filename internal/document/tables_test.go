@@ -142,7 +142,7 @@ func TestPDFTime(t *testing.T) {
 	c.Stdin = io.MultiReader(bytes.NewReader(append(head, '\n')), bytes.NewReader(file))
 	said, err := c.Output()
 	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
-	if err != nil || len(lines) != 4 || !strings.Contains(lines[1], "Chapter 1") || lines[2] != `{"next":2}` || lines[3] != "{}" {
+	if err != nil || len(lines) != 5 || lines[1] != `{"at":1}` || !strings.Contains(lines[2], "Chapter 1") || lines[3] != `{"next":2}` || lines[4] != "{}" {
 		t.Errorf("a child without time for more than a page, %v: %.300q", err, lines)
 	}
 	if runtime.GOOS == "windows" {

@@ -1,5 +1,6 @@
 // Package pdf converts PDF by PDFium, which runs as WebAssembly in a process of its
-// own: a file that breaks it, or makes it use too much, ends that process alone.
+// own: a file that breaks it, or makes it use too much, ends that process alone. The
+// page it broke on is left out, and a new process reads those behind it.
 //
 //	p := pdf.Converter{Spawner: spawner, Command: []string{"tenon", "document"}}
 //	err := p.Convert(ctx, src, out)
@@ -19,12 +20,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -37,8 +36,9 @@ import (
 const (
 	maxSize   = 256 << 20
 	maxLine   = 64 << 20 // of what the child says of one page
-	maxMemory = 1 << 30  // of the child
-	maxTime   = 5 * time.Minute
+	maxTime   = 6 * time.Minute
+	mostTries = 3                // children for a file
+	leastTime = 5 * time.Second  // of the pages behind one that broke its child
 	readTime  = 20 * time.Second // of the pages of a file of which the begin is wanted
 	wholeTime = 4 * time.Minute  // and of one of which more is
 	begin     = 1_000_000        // characters
@@ -52,6 +52,8 @@ type Converter struct {
 	Env     []string // of the child
 	// Cache is the folder of compiled code; "" is one in the user's cache folder.
 	Cache string
+	// PageTime is how long a child may take for one page; 0 is 20 s.
+	PageTime time.Duration
 	// OCR returns the text of an image of a page, as PNG. Nil leaves such pages out.
 	OCR func(ctx context.Context, png []byte, languages string) (string, error)
 }
@@ -60,6 +62,7 @@ type Converter struct {
 type request struct {
 	Size   int64  `json:"size"`
 	Pages  string `json:"pages,omitempty"`
+	From   int    `json:"from,omitempty"` // the first page, where those before are done
 	Cache  string `json:"cache,omitempty"`
 	Images int    `json:"images,omitempty"` // pages without text that are wanted as images
 	// Time is how long pages are read: then the child says with which one to go on.
@@ -68,11 +71,14 @@ type request struct {
 
 // A reply is a line of what the child says.
 type reply struct {
-	Info  *info         `json:"info,omitempty"`
-	Page  *page         `json:"page,omitempty"`
-	Next  int           `json:"next,omitempty"` // the page that there was no time for
-	Error string        `json:"error,omitempty"`
-	Why   *draft.Reason `json:"why,omitempty"`
+	Info *info `json:"info,omitempty"`
+	At   int   `json:"at,omitempty"` // the page that is begun
+	Page *page `json:"page,omitempty"`
+	// Broken says that PDFium has failed on the page: it is of no more use.
+	Broken string        `json:"broken,omitempty"`
+	Next   int           `json:"next,omitempty"` // the page that there was no time for
+	Error  string        `json:"error,omitempty"`
+	Why    *draft.Reason `json:"why,omitempty"`
 }
 
 type info struct {
@@ -85,6 +91,7 @@ type page struct {
 	Blocks []block `json:"blocks,omitempty"`
 	PNG    []byte  `json:"png,omitempty"`
 	Bare   bool    `json:"bare,omitempty"` // no text at all
+	Cut    bool    `json:"cut,omitempty"`  // there is more text than is read
 }
 
 // A block is a paragraph, a heading, an item of a list or a table.
@@ -100,20 +107,22 @@ func (c Converter) Convert(ctx context.Context, src draft.Source, out *draft.Out
 	if src.Size > maxSize {
 		return draft.TooLarge("a PDF may have %d MiB, and this one has %d", maxSize>>20, src.Size>>20)
 	}
-	if _, err := draft.ParsePages(out.Options.Pages); err != nil {
+	asked, err := draft.ParsePages(out.Options.Pages)
+	if err != nil {
 		return err
 	}
+	leave, err := enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	ctx, cancel := context.WithTimeoutCause(ctx, maxTime, draft.TooLarge("the PDF took longer than %s: ask for some of its pages", maxTime))
 	defer cancel()
 	req := request{Size: src.Size, Pages: out.Options.Pages, Cache: c.cache(), Time: pageTime(out.Options)}
 	if c.OCR != nil && !out.Options.NoOCR {
 		req.Images = maxOCR
 	}
-	w := &writer{ctx: ctx, out: out, ocr: c.OCR}
-	if len(c.Command) == 0 {
-		return c.here(ctx, req, src, w)
-	}
-	return c.child(ctx, req, src, w)
+	return c.pages(ctx, req, src, &writer{ctx: ctx, out: out, ocr: c.OCR, asked: asked})
 }
 
 // pageTime returns how long pages are read.
@@ -122,6 +131,40 @@ func pageTime(o draft.Options) time.Duration {
 		return readTime
 	}
 	return wholeTime
+}
+
+// pages reads the pages; behind one that breaks its reader it goes on with a new one.
+func (c Converter) pages(ctx context.Context, req request, src draft.Source, w *writer) error {
+	read := c.child
+	if len(c.Command) == 0 {
+		read = c.here
+	}
+	began, most := time.Now(), req.Time
+	for try := 1; ; try++ {
+		w.child = child{}
+		if err := read(ctx, req, src, w); err != nil {
+			return err
+		}
+		if w.child.broken == "" {
+			break
+		}
+		next := w.next()
+		if w.given == 0 && (next == 0 || try == mostTries) {
+			return draft.Damage(nil, "the PDF broke the program that reads it (%s): it is damaged, hostile, or needs more than %d MiB of memory", w.child.broken, engine(src.Size)>>20)
+		}
+		w.out.Note("%s the program that reads it (%s)", w.culprit(req), w.child.broken)
+		if next == 0 {
+			break
+		}
+		if try == mostTries || !w.child.open {
+			w.out.Note("the pages from %d on are left out, since more of them may; ask for them with the option pages, as %d-", next, next)
+			break
+		}
+		req.From, req.Images = next, max(req.Images-w.child.images, 0)
+		req.Time = max(most-time.Since(began), leastTime)
+	}
+	w.done()
+	return nil
 }
 
 func (c Converter) cache() string {
@@ -157,47 +200,30 @@ func (c Converter) here(ctx context.Context, req request, src draft.Source, w *w
 	return err
 }
 
-// child converts in a process of its own.
-func (c Converter) child(ctx context.Context, req request, src draft.Source, w *writer) error {
-	command := proc.Command{Path: c.Command[0], Args: c.Command[1:], Env: c.Env, StdinGrace: -1, TermGrace: -1, Limits: limits()}
-	p, err := c.Spawner.Start(ctx, command)
-	if err != nil {
-		return fmt.Errorf("convert a PDF: %w", err)
-	}
-	over, end := context.WithCancel(context.WithoutCancel(ctx))
-	end() // nothing is worth waiting for: Stop kills
-	stop := context.AfterFunc(ctx, func() { _ = p.Stop(over) })
-	var feeding sync.WaitGroup
-	feeding.Go(func() {
-		_, err := io.Copy(p.Stdin(), input(req, src))
-		_ = errors.Join(err, p.Stdin().Close()) // a child that reads no further says why itself
-	})
-	err = w.read(p.Stdout())
-	whole := err == nil && w.ended
-	if whole {
-		<-p.Done()
-	}
-	stop()
-	_ = p.Stop(over)
-	feeding.Wait()
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case err != nil || whole:
-		return err
-	}
-	return draft.Damage(nil, "the PDF broke the program that reads it (%s): it is damaged, hostile, or needs more than %d MiB of memory", p.Exit(), maxMemory>>20)
-}
-
 // A writer writes what the child says.
 type writer struct {
 	ctx   context.Context // of the conversion: OCR ends with it
 	out   *draft.Out
 	ocr   func(ctx context.Context, png []byte, languages string) (string, error)
+	asked draft.Pages
 	pages int
 	bare  int // pages without text that were not read
 	seen  int // pages that OCR has read
-	ended bool
+	cut   int // pages of which text is left out
+	first int // of those
+	given int // pages of which anything came
+	at    int // the page that is being read
+
+	child child
+}
+
+// A child is what one has come to.
+type child struct {
+	open   bool   // it knows the pages
+	whole  bool   // the page that it began last has come
+	images int    // pages that it has made images of
+	ended  bool   // it has said all
+	broken string // why it is of no more use
 }
 
 func (w *writer) read(r io.Reader) error {
@@ -217,21 +243,54 @@ func (w *writer) read(r io.Reader) error {
 			return &draft.Error{Reason: reason, Text: rep.Error}
 		case rep.Info != nil:
 			w.info(rep.Info)
+		case rep.At > 0:
+			w.at, w.child.whole = rep.At, false
+		case rep.Broken != "":
+			w.child.broken = draft.Clip(rep.Broken, 200)
 		case rep.Page != nil:
+			w.given++
+			w.child.whole = true
 			if err := w.page(rep.Page); err != nil {
 				return err
 			}
 		case rep.Next > 0:
 			w.out.Note("reading the PDF took too long: the pages from %d on are left out; ask for them with the option pages, as %d-", rep.Next, rep.Next)
 		default:
-			w.ended = true
+			w.child.ended = true
 		}
 	}
-	w.done()
 	return lines.Err()
 }
 
+// next returns the first page behind the one that broke its reader, 0 where it was the last.
+func (w *writer) next() int {
+	if w.at == 0 {
+		return 0
+	}
+	for n := w.at + 1; n <= w.pages; n++ {
+		if w.asked.Has(n) {
+			return n
+		}
+	}
+	return 0
+}
+
+// culprit says what broke the child.
+func (w *writer) culprit(req request) string {
+	switch {
+	case !w.child.open:
+		return fmt.Sprintf("opened again for page %d, the PDF broke", req.From)
+	case w.child.whole:
+		return fmt.Sprintf("what stands behind page %d broke", w.at)
+	}
+	return fmt.Sprintf("page %d is left out: it broke", w.at)
+}
+
 func (w *writer) info(i *info) {
+	w.child.open = true
+	if w.pages > 0 {
+		return // of a child that goes on
+	}
 	w.pages = i.Pages
 	w.out.Report.Pages = i.Pages
 	for _, f := range i.Fields {
@@ -243,8 +302,14 @@ func (w *writer) page(p *page) error {
 	if w.pages > 1 {
 		w.out.Block(fmt.Sprintf("<!-- page %d -->", p.Number))
 	}
+	if p.Cut {
+		if w.cut++; w.cut == 1 {
+			w.first = p.Number
+		}
+	}
 	switch {
 	case len(p.PNG) > 0:
+		w.child.images++
 		text, err := w.ocr(w.ctx, p.PNG, w.out.Options.OCRLanguages)
 		if err != nil {
 			if w.out.Err() != nil {
@@ -277,11 +342,18 @@ func (w *writer) done() {
 	if w.seen > 0 {
 		w.out.Note("there is no text on %s, and OCR has read what is seen: letters may be wrong", count(w.seen))
 	}
+	if w.cut > 0 {
+		which := fmt.Sprintf("page %d holds", w.first)
+		if w.cut > 1 {
+			which = fmt.Sprintf("%s, the first of them page %d, hold", count(w.cut), w.first)
+		}
+		w.out.Note("%s more than %d letters: those behind them were left out, and what is there stands in the order of the file, without tables", which, maxLetters)
+	}
 	switch {
 	case w.bare > 0 && w.ocr == nil:
 		w.out.Note("there is no text on %s, only images: install tesseract to have them read", count(w.bare))
 	case w.bare > 0:
-		w.out.Note("there is no text on %s, which OCR has not read; it reads at most %d pages, and the option pages says which", count(w.bare), maxOCR)
+		w.out.Note("there is no text on %s, which OCR has not read; it reads at most %d pages, none with more than %d drawings, and the option pages says which", count(w.bare), maxOCR, maxDrawn)
 	}
 }
 
@@ -290,14 +362,6 @@ func count(pages int) string {
 		return "1 page"
 	}
 	return fmt.Sprintf("%d pages", pages)
-}
-
-// limits bound the child, where the system can.
-func limits() proc.Limits {
-	if runtime.GOOS != "linux" {
-		return proc.Limits{}
-	}
-	return proc.Limits{Memory: maxMemory}
 }
 
 // cleanDate returns a date of a PDF as other formats have theirs.

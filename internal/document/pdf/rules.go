@@ -12,6 +12,7 @@ import (
 const (
 	maxObjects = 3000   // of a page
 	allObjects = 60_000 // of a file
+	maxDrawn   = 30_000 // of a page that is shown to an OCR engine
 	maxWidth   = 2.5    // points of a line between cells
 	minHeight  = 6
 )
@@ -26,6 +27,10 @@ type rules []rule
 // most columns are.
 func (s *server) rules(at requests.Page, height float64) rules {
 	counted, err := s.pdfium.FPDFPage_CountObjects(&requests.FPDFPage_CountObjects{Page: at})
+	s.drawn = 0
+	if err == nil {
+		s.drawn = counted.Count
+	}
 	if err != nil || counted.Count > maxObjects || s.objects+counted.Count > allObjects {
 		return nil
 	}

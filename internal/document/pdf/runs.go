@@ -9,25 +9,62 @@ import (
 	"github.com/klippa-app/go-pdfium/responses"
 )
 
-// runs returns the text of a page, and how many letters it has.
-func (s *server) runs(at requests.Page, height float64, drawn rules) ([]run, int, error) {
+// maxLetters is how many letters, with the spaces between them, a page may have to be
+// laid out: a book has no more.
+const maxLetters = 200_000
+
+// plain returns text that is not laid out, a block for some of its lines.
+func plain(text string) []block {
+	var blocks []block
+	var b strings.Builder
+	for part := range strings.FieldsSeq(text) {
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(strings.ToValidUTF8(strings.Trim(part, "\x00\x02\ufffe"), "\uFFFD"))
+		if b.Len() > 2000 {
+			blocks = append(blocks, block{Text: b.String()})
+			b.Reset()
+		}
+	}
+	return append(blocks, block{Text: b.String()})
+}
+
+// runs returns the text of a page, and how many letters it has. Where they are too many,
+// it puts the first of them on the page as they come.
+func (s *server) runs(at requests.Page, to *page, height float64, drawn rules) ([]run, int, error) {
+	p, err := s.pdfium.FPDFText_LoadPage(&requests.FPDFText_LoadPage{Page: at})
+	if err != nil {
+		return nil, 0, err
+	}
+	n, err := s.pdfium.FPDFText_CountChars(&requests.FPDFText_CountChars{TextPage: p.TextPage})
+	if err != nil {
+		return nil, 0, err
+	}
+	if n.Count > maxLetters {
+		first, err := s.pdfium.FPDFText_GetText(&requests.FPDFText_GetText{TextPage: p.TextPage, Count: maxLetters})
+		if err != nil {
+			return nil, 0, err
+		}
+		to.Cut, to.Blocks = true, plain(first.Text)
+		return nil, n.Count, s.close(p.TextPage)
+	}
 	text, err := s.pdfium.GetPageTextStructured(&requests.GetPageTextStructured{Page: at, Mode: requests.GetPageTextStructuredModeChars})
 	if err != nil {
 		return nil, 0, err
 	}
 	// Fonts are asked for once a run, and not for each letter.
-	fonts, err := s.pdfium.FPDFText_LoadPage(&requests.FPDFText_LoadPage{Page: at})
-	if err != nil {
-		return nil, 0, err
-	}
-	f := &font{server: s, page: fonts.TextPage}
-	b := runBuilder{font: f, height: height, drawn: drawn}
+	b := runBuilder{font: &font{server: s, page: p.TextPage}, height: height, drawn: drawn}
 	for i, c := range text.Chars {
 		b.char(i, c)
 	}
 	b.end()
-	_, err = s.pdfium.FPDFText_ClosePage(&requests.FPDFText_ClosePage{TextPage: fonts.TextPage})
-	return b.out, b.letters, err
+	return b.out, b.letters, s.close(p.TextPage)
+}
+
+func (s *server) close(p references.FPDF_TEXTPAGE) error {
+	_, err := s.pdfium.FPDFText_ClosePage(&requests.FPDFText_ClosePage{TextPage: p})
+	return err
 }
 
 // A font asks for the looks of letters.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"image/png"
 	"io"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -27,7 +28,7 @@ import (
 
 const (
 	dpi       = 200 // of images for OCR
-	maxPixels = 40 << 20
+	maxPixels = 20 << 20
 )
 
 // Serve is the child: it reads a request and a file, and writes what it finds, page
@@ -52,6 +53,7 @@ type server struct {
 	images  int
 	runners furniture
 	objects int // that were looked at for lines
+	drawn   int // objects of the page
 }
 
 func (s *server) say(r reply) {
@@ -84,7 +86,7 @@ func (s *server) serve(ctx context.Context, in io.Reader) error {
 	if i := bytes.Index(file[:min(len(file), 1024)], []byte("%PDF-")); i > 0 {
 		file = file[i:]
 	}
-	stop, err := s.start(ctx, req.Cache)
+	stop, err := s.start(ctx, req.Cache, engine(req.Size))
 	if err != nil {
 		return err
 	}
@@ -95,9 +97,14 @@ func (s *server) serve(ctx context.Context, in io.Reader) error {
 	}
 	s.images = req.Images
 	s.say(reply{Info: &info{Pages: count, Fields: s.fields()}})
-	some := false
+	return s.pages(ctx, req, pages, count)
+}
+
+// pages reads pages as long as there is time and PDFium is whole.
+func (s *server) pages(ctx context.Context, req request, pages draft.Pages, count int) error {
+	some := req.From > 0
 	since := time.Now()
-	for i := range count {
+	for i := max(req.From-1, 0); i < count; i++ {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -109,8 +116,13 @@ func (s *server) serve(ctx context.Context, in io.Reader) error {
 			return nil
 		}
 		some = true
+		s.say(reply{At: i + 1})
 		p, err := s.page(i)
-		if err != nil {
+		switch {
+		case err != nil && strings.Contains(err.Error(), "wasm error"):
+			s.say(reply{Broken: broken(err)})
+			return nil
+		case err != nil:
 			p = &page{Number: i + 1, Blocks: []block{{Text: "(this page cannot be read: " + err.Error() + ")"}}}
 		}
 		s.say(reply{Page: p})
@@ -121,11 +133,21 @@ func (s *server) serve(ctx context.Context, in io.Reader) error {
 	return nil
 }
 
+// broken returns what an error of the engine is, without where in its code it was.
+func broken(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	_, text, _ = strings.Cut(text, "wasm error: ")
+	if text == "unreachable" {
+		return "it needs too much memory, or is damaged"
+	}
+	return "PDFium: " + text
+}
+
 // start starts PDFium, which reaches neither files nor anything else.
-func (s *server) start(ctx context.Context, cache string) (stop func(), err error) {
+func (s *server) start(ctx context.Context, cache string, memory int64) (stop func(), err error) {
 	config := wazero.NewRuntimeConfig().
 		WithCoreFeatures(api.CoreFeaturesV2 | experimental.CoreFeaturesExceptionHandling).
-		WithMemoryLimitPages(maxMemory >> 16).WithCloseOnContextDone(false)
+		WithMemoryLimitPages(engineMost >> 16).WithCloseOnContextDone(false)
 	var compiled wazero.CompilationCache
 	if cache != "" && os.MkdirAll(cache, 0o700) == nil {
 		if compiled, err = wazero.NewCompilationCacheWithDir(cache); err == nil {
@@ -133,7 +155,7 @@ func (s *server) start(ctx context.Context, cache string) (stop func(), err erro
 		}
 	}
 	pool, err := webassembly.Init(webassembly.Config{
-		Context: ctx, MinIdle: 0, MaxIdle: 1, MaxTotal: 1, FSConfig: wazero.NewFSConfig(),
+		Context: experimental.WithMemoryAllocator(ctx, reserve(memory)), MinIdle: 0, MaxIdle: 1, MaxTotal: 1, FSConfig: wazero.NewFSConfig(),
 		RuntimeConfig: config, Stdout: io.Discard, Stderr: io.Discard,
 	})
 	if err != nil {
@@ -201,14 +223,14 @@ func (s *server) page(i int) (*page, error) {
 		return nil, err
 	}
 	drawn := s.rules(at, size.Height)
-	runs, letters, err := s.runs(at, size.Height, drawn)
-	if err != nil {
-		return nil, err
-	}
 	p := &page{Number: i + 1}
+	runs, letters, err := s.runs(at, p, size.Height, drawn)
+	if err != nil || p.Cut {
+		return p, err
+	}
 	if letters < 8 {
 		p.Bare = true
-		if s.images > 0 {
+		if s.images > 0 && s.drawn <= maxDrawn {
 			s.images--
 			p.PNG, err = s.render(at, size.Width*size.Height)
 		}
@@ -223,8 +245,8 @@ func (s *server) page(i int) (*page, error) {
 // render returns a page as an image.
 func (s *server) render(at requests.Page, points float64) ([]byte, error) {
 	sharp := dpi
-	for sharp > 20 && points/72/72*float64(sharp*sharp) > maxPixels {
-		sharp /= 2
+	if points > 0 {
+		sharp = max(1, min(sharp, int(72*math.Sqrt(maxPixels/points))))
 	}
 	image, err := s.pdfium.RenderPageInDPI(&requests.RenderPageInDPI{Page: at, DPI: sharp})
 	if err != nil {
@@ -234,5 +256,8 @@ func (s *server) render(at requests.Page, points float64) ([]byte, error) {
 	var b bytes.Buffer
 	e := png.Encoder{CompressionLevel: png.BestSpeed}
 	err = e.Encode(&b, image.Result.RenderedImage)
+	if b.Len() > maxLine/2 {
+		return nil, err // noise, which no line holds
+	}
 	return b.Bytes(), err
 }
