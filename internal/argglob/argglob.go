@@ -9,7 +9,8 @@
 //	argglob.Unseen("/data/a\x00") // 0, true: refuse it before any pattern is asked
 //
 // In a glob * is any text without / and \, ** is any text, ? is one character but
-// these, and \ quotes what follows. All else stands for itself.
+// these, and \ quotes what follows. All else stands for itself. In the host of an address
+// (https://*.example.com/**) none of them is what could end it: / \ ? # @ %.
 package argglob
 
 import (
@@ -26,8 +27,9 @@ const MaxLen = 4096
 
 // A Glob is a glob that is ready to be used.
 type Glob struct {
-	text string
-	re   *regexp.Regexp
+	text  string
+	re    *regexp.Regexp
+	plain bool // all of it is as in Plain
 }
 
 // Compile returns a glob. The error says what is wrong with its text.
@@ -35,16 +37,35 @@ func Compile(text string) (*Glob, error) {
 	if len(text) > MaxLen || !utf8.ValidString(text) {
 		return nil, fmt.Errorf("it is no text in UTF-8 of at most %d bytes", MaxLen)
 	}
-	return &Glob{text, regexp.MustCompile(expression(text))}, nil // what is quoted always compiles
+	return &Glob{text, regexp.MustCompile(expression(text)), Plain(text) == text}, nil // what is quoted always compiles
 }
 
 // String returns the text of the glob.
 func (g *Glob) String() string { return g.text }
 
-// Match reports whether a text fits. One that climbs fits only a glob that is the
-// same, character by character. A text with characters that are not seen is for Unseen.
+// Match reports whether a text fits, also as programs read it that know no full width.
+// One that climbs fits only a glob that is the same, character by character. A text with
+// characters that are not seen is for Unseen.
 func (g *Glob) Match(text string) bool {
-	return text == g.text || g.re.MatchString(text) && !climbs(text)
+	if text == g.text {
+		return true
+	}
+	return g.re.MatchString(text) && !climbs(text) && (!g.plain || g.re.MatchString(Plain(text)))
+}
+
+// authority returns where the host of an address stands in a glob.
+func authority(glob string) (start, end int) {
+	_, rest, ok := strings.Cut(glob, "://")
+	if !ok {
+		return 0, 0
+	}
+	start, end = len(glob)-len(rest), len(glob)
+	for _, sign := range []string{"/", "#", `\?`} {
+		if n := strings.Index(rest, sign); n >= 0 {
+			end = min(end, start+n)
+		}
+	}
+	return start, end
 }
 
 // expression returns the regular expression that a glob stands for. It has one for
@@ -52,16 +73,21 @@ func (g *Glob) Match(text string) bool {
 func expression(glob string) string {
 	var b strings.Builder
 	b.WriteString(`\A`)
+	start, end := authority(glob)
 	for i := 0; i < len(glob); {
+		one, all := `[^/\\]`, `(?s:.*)`
+		if i >= start && i < end {
+			one, all = `[^/\\?#@%]`, `[^/\\?#@%]*`
+		}
 		r, size := utf8.DecodeRuneInString(glob[i:])
 		switch {
 		case strings.HasPrefix(glob[i:], "**"):
-			b.WriteString(`(?s:.*)`)
+			b.WriteString(all)
 			size = len(glob[i:]) - len(strings.TrimLeft(glob[i:], "*"))
 		case r == '*':
-			b.WriteString(`[^/\\]*`)
+			b.WriteString(one + "*")
 		case r == '?':
-			b.WriteString(`[^/\\]`)
+			b.WriteString(one)
 		case r == '\\' && i+1 < len(glob):
 			_, next := utf8.DecodeRuneInString(glob[i+1:])
 			b.WriteString(regexp.QuoteMeta(glob[i+1 : i+1+next]))

@@ -30,10 +30,21 @@ func TestMatch(t *testing.T) {
 				"/data/..::$INDEX_ALLOCATION/x", "/data/C:..", "/data/x?f=../y", "/data/x?f=%2e%2e", "/data/x?f=a&..",
 			},
 		},
-		"?x":    {[]string{"ax", "äx"}, []string{"x", "/x", `\x`, "aax"}},
-		`\*[a]`: {[]string{"*[a]"}, []string{"a", "x[a]"}},
-		"../*":  {[]string{"../*"}, []string{"../x"}},
-		"":      {[]string{""}, []string{"a"}},
+		"https://*.example.com/**": {
+			[]string{"https://a.example.com/", "https://a.b.example.com/x?y=1#z@w", "https://ä.example.com/100%25", "https://a.example.com/％"},
+			[]string{
+				"https://evil.test?.example.com/", "https://evil.test#.example.com/x", "https://evil.test／.example.com/", "https://evil.test℀.example.com/", "https://evil.test%2f.example.com/",
+				"https://evil.test？.example.com/", "https://evil.test＃.example.com/", "https://evil.test:1@x.example.com/",
+			},
+		},
+		"https://good.com**":    {[]string{"https://good.com", "https://good.com:80"}, []string{"https://good.com@evil.test", "https://good.com/x"}},
+		`https://good.com\?q=*`: {[]string{"https://good.com?q=a%20@b"}, []string{"https://good.comxq=a", "https://good.com?q=a/b"}},
+		"http?://good.com/*":    {[]string{"https://good.com/a?b#c@d"}, []string{"https://good.com/a／b", "https://good.com/a＼b"}},
+		"/日本／*":                 {[]string{"/日本／x"}, []string{"/日本/x"}},
+		"?x":                    {[]string{"ax", "äx"}, []string{"x", "/x", `\x`, "aax"}},
+		`\*[a]`:                 {[]string{"*[a]"}, []string{"a", "x[a]"}},
+		"../*":                  {[]string{"../*"}, []string{"../x"}},
+		"":                      {[]string{""}, []string{"a"}},
 	} {
 		g, err := argglob.Compile(glob)
 		if err != nil {

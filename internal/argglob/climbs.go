@@ -135,6 +135,19 @@ func overlong(b []byte) (rune, int) {
 	return r, 1 + more
 }
 
+// Plain returns a text as programs read it that put ASCII in the place of what stands for
+// it, such as letters and signs in full width.
+func Plain(text string) string {
+	if strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		return text
+	}
+	var out strings.Builder
+	for _, r := range text {
+		out.WriteString(ascii(r))
+	}
+	return out.String()
+}
+
 // ascii returns what stands for a character in texts without its like, where that is
 // ASCII, and else the character.
 func ascii(r rune) string {

@@ -57,6 +57,7 @@ type param struct {
 	globs    []*argglob.Glob
 	networks []netip.Prefix
 	pattern  *regexp.Regexp
+	plain    bool // the pattern has no character that other programs take for ASCII
 	values   []any
 	program  *program
 }
@@ -130,6 +131,7 @@ func (c *param) compile() error {
 		if _, err := regexp.Compile(c.Pattern); err != nil {
 			return fmt.Errorf("the regular expression: %w", err)
 		}
+		c.plain = argglob.Plain(c.Pattern) == c.Pattern
 		var err error
 		if c.pattern, err = regexp.Compile(`\A(?:` + c.Pattern + `)\z`); err != nil {
 			return fmt.Errorf("the regular expression: %w", err)
@@ -235,7 +237,10 @@ func same(a, b any) bool {
 func (c *param) fits(text string) bool {
 	switch {
 	case c.pattern != nil:
-		return c.pattern.MatchString(text)
+		// It says what may not stand there: a semicolon, say, which other programs find in
+		// one of full width.
+		plain := argglob.Plain(text)
+		return c.pattern.MatchString(text) && (plain == text || !c.plain || c.pattern.MatchString(plain))
 	case len(c.networks) > 0:
 		n, err := parseNetwork(text)
 		if err != nil {

@@ -60,7 +60,7 @@ func TestParameters(t *testing.T) {
 		"globs of addresses": {
 			policy.Parameter{Argument: "url", Globs: []string{"https://*.example.com/**"}},
 			[]string{`{"url":"https://a.example.com/x?y=1"}`},
-			[]string{`{"url":"https://evil.test/.example.com/"}`, `{"url":"https://evil.test\\.example.com/"}`, `{"url":"http://a.example.com/"}`, `{"url":"HTTPS://a.example.com/"}`, `{"url":"https://a.example.com/../x"}`},
+			[]string{`{"url":"https://evil.test/.example.com/"}`, `{"url":"https://evil.test\\.example.com/"}`, `{"url":"http://a.example.com/"}`, `{"url":"HTTPS://a.example.com/"}`, `{"url":"https://a.example.com/../x"}`, `{"url":"https://evil.test?.example.com/"}`, `{"url":"https://evil.test#.example.com/"}`, `{"url":"https://evil.test％2f.example.com/"}`},
 		},
 		"cidr": {
 			policy.Parameter{Argument: "host", Networks: []string{"10.0.0.0/8", "192.168.1.5", "fd00::/8"}},
@@ -72,6 +72,12 @@ func TestParameters(t *testing.T) {
 			[]string{`{"q":"SELECT"}`, `{"q":"SELECT\n1"}`},
 			[]string{`{"q":"xSELECT"}`, `{"q":"SELECT 1; DROP"}`, `{"q":"DROP; SELECT"}`, `{"q":"select"}`, `{"q":"SELECT\u0000"}`, `{"q":"SELECT 1\u202e"}`},
 		},
+		"regexp and full width": {
+			policy.Parameter{Argument: "q", Pattern: `SELECT[^;']*`},
+			[]string{`{"q":"SELECT 日本 ä"}`, `{"q":"SELECT ＡＢＣ"}`},
+			[]string{`{"q":"SELECT 1； DROP"}`, `{"q":"SELECT 1\u037e DROP"}`, `{"q":"SELECT ＇"}`, `{"q":"ＳELECT"}`},
+		},
+		"regexp of full width": {policy.Parameter{Argument: "q", Pattern: `[Ａ-Ｚ]+`}, []string{`{"q":"ＡＢＣ"}`}, []string{`{"q":"ABC"}`}},
 		"regexp ends at the end": {
 			policy.Parameter{Argument: "q", Pattern: `a|b$`},
 			[]string{`{"q":"a"}`, `{"q":"b"}`},
