@@ -2,7 +2,9 @@ package tenon
 
 import (
 	"context"
+	"slices"
 
+	"github.com/tenon-mcp/tenon/internal/jsonrpc"
 	"github.com/tenon-mcp/tenon/internal/offer"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -12,8 +14,9 @@ import (
 func NamesResources(res *tool.Result) bool { return offer.NamesResources(res.Raw) }
 
 // Addresses returns the result of a call, in which the server may name resources, as a
-// client of the pool is to have it: an address that is another server's there becomes the
-// one under which that client finds this server's. All others stay as they are.
+// client of the pool is to have it: an address that is another server's there, or that says
+// a server, becomes the one under which that client finds this server's. All others stay as
+// they are.
 func (s Window) Addresses(ctx context.Context, o Viewer, server string, result tool.Bytes) tool.Bytes {
 	p := s.g.enter()
 	defer p.leave()
@@ -21,22 +24,28 @@ func (s Window) Addresses(ctx context.Context, o Viewer, server string, result t
 	if err != nil {
 		return result
 	}
-	return readdressed(ctx, sees, server, result, "content")
+	own, _ := readdressed(ctx, sees, server, result, "content") // Call refuses what can be read in two ways
+	return own
 }
 
 // readdressed changes the addresses of resources in a list of content blocks, or of
 // messages that have one each.
-func readdressed(ctx context.Context, sees *scoped, server string, result tool.Bytes, list string) tool.Bytes {
+func readdressed(ctx context.Context, sees *scoped, server string, result tool.Bytes, list string) (tool.Bytes, error) {
 	if !offer.NamesResources(result) {
-		return result
+		return result, nil
 	}
 	servers := sees.reachable()
-	if len(servers) < 2 {
-		return result
+	var lists func() (resources, templates *offer.All)
+	if slices.ContainsFunc(servers, func(name string) bool { return name != server }) {
+		lists = func() (resources, templates *offer.All) {
+			ctx, cancel := context.WithTimeout(ctx, listingWait)
+			defer cancel()
+			return sees.primitives.All(ctx, offer.Resources, servers), sees.primitives.All(ctx, offer.Templates, servers)
+		}
 	}
-	return offer.Readdress(result, list, server, func() (resources, templates *offer.All) {
-		ctx, cancel := context.WithTimeout(ctx, listingWait)
-		defer cancel()
-		return sees.primitives.All(ctx, offer.Resources, servers), sees.primitives.All(ctx, offer.Templates, servers)
-	})
+	out, err := offer.Readdress(result, list, server, lists)
+	if err != nil {
+		return result, jsonrpc.Errorf(jsonrpc.CodeInternal, "server %s answered with something that is no result: %v", server, err)
+	}
+	return out, nil
 }

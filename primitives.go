@@ -51,7 +51,7 @@ func (s *Session) fromPool(ctx context.Context, sees *scoped, as Viewer, r relay
 		return s.complete(ctx, sees, as, r)
 	}
 	if name := textOf(r.Params, "name"); name != "" {
-		at, ok := lists.All(ctx, offer.Prompts, sees.reachable()).Find(name)
+		at, ok := sees.find(ctx, offer.Prompts, name)
 		if !ok {
 			at, ok = ownFind(ctx, s, sees, offer.Prompts, name)
 		}
@@ -59,10 +59,10 @@ func (s *Session) fromPool(ctx context.Context, sees *scoped, as Viewer, r relay
 			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "there is no prompt %q", name)
 		}
 		result, err := s.passAs(ctx, sees, as, at, r, "name")
-		if err == nil {
-			result = readdressed(ctx, sees, at.Server, result, "messages")
+		if err != nil {
+			return nil, err
 		}
-		return result, err
+		return readdressed(ctx, sees, at.Server, result, "messages")
 	}
 	if uri := textOf(r.Params, "uri"); uri != "" {
 		at, err := sees.resource(ctx, uri)
@@ -118,16 +118,26 @@ func (s *Session) notFound(e *jsonrpc.Error, uri string) error {
 	return &out
 }
 
-// resource finds the server of an address: the one that lists it, whose template it
-// fits, or the only one that has any.
+// find finds what is shown under a name or an address. An address that says its server is
+// nobody else's, whatever is listed.
+func (s *scoped) find(ctx context.Context, kind offer.Kind, shown string) (offer.At, bool) {
+	servers := s.reachable()
+	if kind != offer.Prompts && offer.IsWrapped(shown) {
+		at, ok := offer.Unwrap(shown)
+		return at, ok && slices.Contains(servers, at.Server)
+	}
+	return s.primitives.All(ctx, kind, servers).Find(shown)
+}
+
+// resource finds the server of an address: the one that it says, that lists it, whose
+// template it fits, or the only one that has any.
 func (s *scoped) resource(ctx context.Context, uri string) (offer.At, *jsonrpc.Error) {
 	servers := s.reachable()
-	all := s.primitives.All(ctx, offer.Resources, servers)
-	if at, ok := all.Find(uri); ok {
+	if at, ok := s.find(ctx, offer.Resources, uri); ok {
 		return at, nil
 	}
-	if at, ok := offer.Unwrap(uri); ok && slices.Contains(servers, at.Server) {
-		return at, nil
+	if offer.IsWrapped(uri) {
+		return offer.At{}, jsonrpc.Errorf(jsonrpc.CodeResourceNotFound, "Resource not found: %q has to say a server after tenon:// that there is here", uri)
 	}
 	templates := s.primitives.All(ctx, offer.Templates, servers)
 	if at, ok := templates.Match(uri); ok {
@@ -218,7 +228,7 @@ func (s *Session) complete(ctx context.Context, sees *scoped, as Viewer, r relay
 		key, shown, kinds = "uri", uri, []offer.Kind{offer.Templates, offer.Resources}
 	}
 	for _, kind := range kinds {
-		at, ok := sees.primitives.All(ctx, kind, sees.reachable()).Find(shown)
+		at, ok := sees.find(ctx, kind, shown)
 		if !ok {
 			continue
 		}

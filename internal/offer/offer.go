@@ -8,7 +8,8 @@
 //
 // A prompt is called server__name, by the same rules as tools. The address of a
 // resource stays what it is where only one server has it; where several do, those
-// behind the first have theirs as tenon://server/ and the address.
+// behind the first have theirs as tenon://server/ and the address. No server has addresses
+// of that scheme by itself: one that it gives is shown with its name before it as well.
 package offer
 
 import (
@@ -265,7 +266,7 @@ func (l *Lists) shownAs(kind Kind, server, key string, before *All) string {
 	if kind.Key == "name" {
 		return l.name(tool.ID{Server: server, Name: key})
 	}
-	if _, taken := before.at[key]; taken {
+	if _, taken := before.at[key]; taken || IsWrapped(key) {
 		return Wrap(server, key)
 	}
 	return key
@@ -313,18 +314,30 @@ func (a *All) Result() []byte {
 	return append(append(out, jsonrpc.Array(a.raw)...), '}')
 }
 
-// wrapped begins an address that says its server.
-const wrapped = "tenon://"
+// scheme begins an address that says its server.
+const scheme = "tenon://"
 
 // Wrap returns an address that says its server.
-func Wrap(server, uri string) string { return wrapped + server + "/" + uri }
+func Wrap(server, uri string) string { return scheme + server + "/" + uri }
 
 // Unwrap undoes Wrap.
 func Unwrap(uri string) (at At, ok bool) {
-	rest, ok := strings.CutPrefix(uri, wrapped)
-	if !ok {
+	if len(uri) < len(scheme) || !strings.EqualFold(uri[:len(scheme)], scheme) {
 		return At{}, false
 	}
-	at.Server, at.Key, ok = strings.Cut(rest, "/")
+	at.Server, at.Key, ok = strings.Cut(uri[len(scheme):], "/")
 	return at, ok && at.Server != "" && at.Key != ""
+}
+
+// IsWrapped reports whether an address is of the scheme of those that say their server, or
+// would be for a reader that drops blanks and control characters from addresses. Whatever
+// a server gives that is so has to be wrapped: it could say another server.
+func IsWrapped(uri string) bool {
+	kept := strings.Map(func(r rune) rune {
+		if r <= ' ' {
+			return -1
+		}
+		return r
+	}, uri)
+	return len(kept) >= len(scheme) && strings.EqualFold(kept[:len(scheme)], scheme)
 }

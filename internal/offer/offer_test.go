@@ -1,6 +1,7 @@
 package offer_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,7 +100,11 @@ func TestListsByTheirExactNames(t *testing.T) {
 }
 
 func TestNamesResourcesOverPieces(t *testing.T) {
-	for text, want := range map[string]bool{`{"a":"resource_link"}`: true, `{"a":"resourc_link","resourceful":1}`: true, `{"resourc":"eresource"}`: false} {
+	for text, want := range map[string]bool{
+		`{"a":"resource_link"}`: true, `{"a":"resourc_link","resourceful":1}`: true, `{"resourc":"eresource"}`: false,
+		`{"a":"\u0072esource_link"}`: true, `{"a":"r\u0065source"}`: true, `{"a":"re\u0073ource"}`: true, `{"a":"\u00e9"}`: false,
+		`{"a":"in a text, \"resource\" is a word","b":"\\"}`: false,
+	} {
 		for size := 1; size <= len(text); size++ {
 			var b tool.Bytes
 			for i := 0; i < len(text); i += size {
@@ -113,7 +118,7 @@ func TestNamesResourcesOverPieces(t *testing.T) {
 }
 
 func TestWrap(t *testing.T) {
-	for _, at := range []offer.At{{"a", "x://1"}, {"a-b", "file:///etc/a/b"}} {
+	for _, at := range []offer.At{{"a", "x://1"}, {"a-b", "file:///etc/a/b"}, {"a", "tenon://b/x://1"}} {
 		if got, ok := offer.Unwrap(offer.Wrap(at.Server, at.Key)); !ok || got != at {
 			t.Error(got, ok)
 		}
@@ -122,6 +127,82 @@ func TestWrap(t *testing.T) {
 		if at, ok := offer.Unwrap(odd); ok {
 			t.Error(odd, at)
 		}
+	}
+}
+
+// TestIsWrapped: whatever a reader of addresses may take for one that says its server.
+func TestIsWrapped(t *testing.T) {
+	for uri, want := range map[string]bool{
+		"tenon://a/x": true, "TENON://a/x": true, "Tenon://": true, " tenon://a/x": true, "te\nnon://a/x": true, "tenon:\t//a/x": true, "\x00tenon://a/x": true,
+		"tenon:/a": false, "xtenon://a/x": false, "x://tenon://a": false, "": false, "tenon:": false,
+	} {
+		if offer.IsWrapped(uri) != want {
+			t.Errorf("%q: %v", uri, !want)
+		}
+	}
+}
+
+// TestReaddress: an address that says a server, or is another server's, says whose it is,
+// however the result is written.
+func TestReaddress(t *testing.T) {
+	l := offer.New(pages{
+		"good resources/list":           {`{"resources":[{"uri":"x://1"}]}`},
+		"good resources/templates/list": {`{"resourceTemplates":[{"uriTemplate":"y://{v}"}]}`},
+		"evil resources/list":           {`{"resources":[{"uri":"z://1"}]}`},
+	}.fetch(map[string]int{}), flat)
+	servers := []string{"good", "evil"}
+	lists := func() (resources, templates *offer.All) {
+		return l.All(t.Context(), offer.Resources, servers), l.All(t.Context(), offer.Templates, servers)
+	}
+	link := func(members string) string { return `{"content":[{` + members + `}],"n":9007199254740993}` }
+	for _, c := range []struct{ name, result, want string }{
+		{"its own", link(`"type":"resource_link","uri":"z://1"`), ""},
+		{"nobody's", link(`"type":"resource_link","uri":"w://1"`), ""},
+		{"another's", link(`"type":"resource_link","uri":"x://1"`), link(`"type":"resource_link","uri":"tenon://evil/x://1"`)},
+		{"of another's template", link(`"type":"resource_link","uri":"y://1"`), link(`"type":"resource_link","uri":"tenon://evil/y://1"`)},
+		{"says another", link(`"type":"resource_link","uri":"tenon://good/x://1"`), link(`"type":"resource_link","uri":"tenon://evil/tenon://good/x://1"`)},
+		{"says itself", link(`"type":"resource_link","uri":"tenon://evil/z://1"`), link(`"type":"resource_link","uri":"tenon://evil/tenon://evil/z://1"`)},
+		{"in capitals", link(`"type":"resource_link","uri":"TENON://good/x://1"`), link(`"type":"resource_link","uri":"tenon://evil/TENON://good/x://1"`)},
+		{"escaped type", link(`"type":"\u0072esource_link","uri":"x://1"`), link(`"type":"\u0072esource_link","uri":"tenon://evil/x://1"`)},
+		{"escaped key", link(`"type":"resource_link","\u0075ri":"x://1"`), link(`"type":"resource_link","\u0075ri":"tenon://evil/x://1"`)},
+		{"escaped address", link(`"type":"resource_link","uri":"\u0074enon://good/x://1"`), link(`"type":"resource_link","uri":"tenon://evil/tenon://good/x://1"`)},
+		{"embedded", link(`"type":"resource","resource":{"uri":"x://1","text":"t"}`), link(`"type":"resource","resource":{"uri":"tenon://evil/x://1","text":"t"}`)},
+		{"in a text", link(`"type":"text","text":"\"resource_link\"","uri":"x://1"`), ""},
+	} {
+		got, err := offer.Readdress(tool.OneOf([]byte(c.result)), "content", "evil", lists)
+		if want := cmp.Or(c.want, c.result); err != nil || string(got.Join()) != want {
+			t.Errorf("%s: got  %s, %v\nwant %s", c.name, got.Join(), err, want)
+		}
+	}
+	for name, members := range map[string]string{
+		"address twice":      `"type":"resource_link","uri":"z://1","uri":"x://1"`,
+		"address in capital": `"type":"resource_link","uri":"z://1","URI":"x://1"`,
+		"type twice":         `"type":"text","type":"resource_link","uri":"x://1"`,
+		"resource twice":     `"type":"resource","resource":{"uri":"z://1"},"resource":{"uri":"x://1"}`,
+		"embedded twice":     `"type":"resource","resource":{"uri":"z://1","uri":"x://1"}`,
+	} {
+		if got, err := offer.Readdress(tool.OneOf([]byte(link(members))), "content", "evil", lists); err == nil {
+			t.Errorf("%s: passes as %s", name, got.Join())
+		}
+	}
+}
+
+// BenchmarkNamesResources: every answer is looked over.
+func BenchmarkNamesResources(b *testing.B) {
+	for name, text := range map[string]string{
+		"small": `{"content":[{"type":"text","text":"hello"}]}`,
+		"large": `{"content":[{"type":"text","text":"` + strings.Repeat(`a \"resource\" and an \u00e9 and much else that is text `, 20_000) + `"}]}`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			result := tool.OneOf([]byte(text))
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if offer.NamesResources(result) {
+					b.Fatal("it names none")
+				}
+			}
+		})
 	}
 }
 
