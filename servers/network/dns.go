@@ -122,7 +122,7 @@ func askAny(ctx context.Context, servers []upstream, q *dns.Msg) (*dns.Msg, upst
 			return m, s, nil
 		}
 		if err == nil {
-			err = fmt.Errorf("the name server answered %s", dns.RcodeToString[m.Rcode])
+			err = fmt.Errorf("the name server answered %s", dnstrace.Code(m.Rcode))
 		}
 		last = err
 		if ctx.Err() != nil {

@@ -157,7 +157,7 @@ func signatures(records []dns.RR, set []dns.RR) []*dns.RRSIG {
 // set verifies one set and returns the zone that signed it.
 func (v *Validator) set(ctx context.Context, set []dns.RR, sigs []*dns.RRSIG) (*zone, error) {
 	owner := dns.CanonicalName(set[0].Header().Name)
-	what := owner + " " + dns.TypeToString[set[0].Header().Rrtype]
+	what := owner + " " + dns.Type(set[0].Header().Rrtype).String()
 	if len(sigs) == 0 {
 		return nil, v.unsigned(ctx, owner, what)
 	}

@@ -136,7 +136,7 @@ func (t *Tracer) zone(ctx context.Context, w *Way, zone string, servers []Server
 		step.Failed = !done && next == ""
 		w.Steps = append(w.Steps, step)
 		if done {
-			w.Answer, w.End = m, end(m, zone)
+			w.Answer, w.End = m, end(m, zone, qtype)
 		}
 		if !step.Failed {
 			return next, below, done
@@ -192,15 +192,35 @@ func referral(m *dns.Msg, zone, name string) (next string, servers []Server) {
 			if !strings.EqualFold(rr.Header().Name, servers[i].Name) || !dns.IsSubDomain(zone, servers[i].Name) {
 				continue // whom a zone has no say over it tells no address of
 			}
-			if a, ok := rr.(*dns.A); ok {
-				servers[i].Address = a.A.String()
-			} else if a, ok := rr.(*dns.AAAA); ok && servers[i].Address == "" {
-				servers[i].Address = a.AAAA.String()
+			at, v4 := addressIn(rr)
+			if at.IsValid() && (v4 || servers[i].Address == "") {
+				servers[i].Address = at.String()
 			}
 		}
 	}
 	slices.SortStableFunc(servers, func(a, b Server) int { return rank(a) - rank(b) })
 	return next, servers
+}
+
+// addressIn returns the address in a record, and whether it is of IPv4. A record may hold
+// none.
+func addressIn(rr dns.RR) (at netip.Addr, v4 bool) {
+	switch rr := rr.(type) {
+	case *dns.A:
+		at, _ = netip.AddrFromSlice(rr.A)
+		return at.Unmap(), true
+	case *dns.AAAA:
+		at, _ = netip.AddrFromSlice(rr.AAAA)
+	}
+	return at, false
+}
+
+// Code names the code of an answer; not all have a name.
+func Code(rcode int) string {
+	if name := dns.RcodeToString[rcode]; name != "" {
+		return name
+	}
+	return fmt.Sprintf("code %d", rcode)
 }
 
 func rank(s Server) int {
@@ -223,7 +243,7 @@ func says(m *dns.Msg, next string, servers int) (string, bool) {
 	case m.Rcode == dns.RcodeNameError:
 		return "no such name" + authority, true
 	case m.Rcode != dns.RcodeSuccess:
-		return "answers " + dns.RcodeToString[m.Rcode], false
+		return "answers " + Code(m.Rcode), false
 	case len(m.Answer) > 0:
 		return fmt.Sprintf("answers with %d records%s", len(m.Answer), authority), true
 	case next != "":
@@ -234,7 +254,7 @@ func says(m *dns.Msg, next string, servers int) (string, bool) {
 	return "refers nowhere further: it does not serve the zone", false
 }
 
-func end(m *dns.Msg, zone string) string {
+func end(m *dns.Msg, zone string, qtype uint16) string {
 	switch {
 	case !m.Authoritative && zone == ".":
 		return "This did not come from the root, whose servers know no names: something on the way answers all DNS in its place (a firewall, a captive portal, or the provider), so nothing can be traced from here."
@@ -246,7 +266,7 @@ func end(m *dns.Msg, zone string) string {
 		return fmt.Sprintf("The name is in the %s, but has no record of this type there.", called(zone))
 	}
 	last := m.Answer[len(m.Answer)-1]
-	if c, ok := last.(*dns.CNAME); ok && m.Question[0].Qtype != dns.TypeCNAME {
+	if c, ok := last.(*dns.CNAME); ok && qtype != dns.TypeCNAME {
 		return fmt.Sprintf("It is another name for %s; trace that to go on.", strings.TrimSuffix(dns.CanonicalName(c.Target), "."))
 	}
 	return fmt.Sprintf("The servers of the %s answer.", called(zone))
