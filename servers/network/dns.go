@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/tenon-mcp/tenon/servers/network/dnstrace"
 )
 
 // A resolver asks name servers: the one that the operator set, else the system's.
