@@ -43,13 +43,18 @@ func (a *Approvals) shown(all []tool.Approval) []tool.Approval {
 	return all
 }
 
-// maskNames returns an approval without secrets in the words that came with it. Those in
-// its arguments are masked before.
+// maskNames returns an approval without secrets in the words that came with it, and
+// without what would be read as something else than a name. Its arguments are masked
+// before.
 func maskNames(secrets *redact.Redactor, a tool.Approval) tool.Approval {
 	for _, text := range []*string{
 		&a.Caller.Name, &a.Session, &a.Task, &a.Skill, &a.Server, &a.Tool, &a.Reason, &a.Impact, &a.DecidedBy, &a.Why,
 	} {
 		*text = secrets.Text(*text)
+	}
+	// The name of the caller stays: by it the one who decides is told from the one who asks.
+	for _, name := range []*string{&a.Session, &a.Task, &a.Skill, &a.Server, &a.Tool} {
+		*name = approval.Visible(*name)
 	}
 	if len(a.Pattern) > 0 {
 		a.Pattern = secrets.JSON(a.Pattern)

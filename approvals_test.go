@@ -158,6 +158,39 @@ func TestApprovalsTellWhatTheyHide(t *testing.T) {
 	}
 }
 
+// The names that come with a call are seen as they are too: none writes lines of its own
+// into what a person reads.
+func TestApprovalsShowNamesAsTheyAre(t *testing.T) {
+	g, removed := asking(t, "")
+	c := removal("/a")
+	c.Session, c.Task = "s\ntool  go/list", "t\u202e\ufe0f"
+	told := g.Approvals().Watch(t.Context())
+	for _, pattern := range []string{"", `{"path":"/*"}`} { // the session is still the caller's own
+		got := during(t, func() *tool.Result { return g.Call(t.Context(), c) })
+		p := <-told
+		one, err := g.Approvals().Get(t.Context(), p.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []tool.Approval{p, one, waiting(t, g, 1)[0]} {
+			if p.Session != `s\u000atool  go/list` || p.Task != `t\u202e\ufe0f` {
+				t.Errorf("%q %q", p.Session, p.Task)
+			}
+		}
+		v := tool.Verdict{Approved: true}
+		if pattern != "" {
+			v.Scope, v.Pattern = tool.ScopePattern, json.RawMessage(pattern)
+		}
+		decide(t, g, p.ID, v)
+		<-told
+		<-got
+	}
+	c.Arguments = removal("/b").Arguments
+	if res := g.Call(t.Context(), c); res.Kind != "" || removed.Load() != 3 {
+		t.Errorf("%s, removed %d", res.Text(), removed.Load())
+	}
+}
+
 func TestApprovalExpires(t *testing.T) {
 	t.Parallel()
 	g, removed := asking(t, ", approvals: {timeout: 1s}")

@@ -35,7 +35,7 @@ func (q *Question) prepare(mask func([]byte) []byte) error {
 	}
 	q.Arguments = args
 	q.hash = HashOf(args)
-	q.shown = visible(mask(args))
+	q.shown = Visible(string(mask(args)))
 	q.impact = impact(&q.Tool.Meta, args)
 	return nil
 }
@@ -99,11 +99,10 @@ func membersOf(args []byte) (map[string]json.RawMessage, error) {
 	return out, nil
 }
 
-// visible returns JSON in which every character can be seen: what is not printed, or
-// turns the direction of text, stands as its number. A person must not be shown
-// another text than the one that is sent.
-func visible(args []byte) string {
-	text := string(args)
+// Visible returns a text, or JSON, in which every character can be seen: what is not
+// printed, or turns the direction of text, stands as its number, and so do line ends. A
+// person must not be shown another text than the one that is sent.
+func Visible(text string) string {
 	if !strings.ContainsFunc(text, hidden) && utf8.ValidString(text) {
 		return text
 	}
@@ -123,7 +122,7 @@ func visible(args []byte) string {
 }
 
 // hidden reports whether a character is not seen as itself: a space that is no plain one
-// is not either. Line ends cannot be in compact JSON.
+// is not either.
 func hidden(r rune) bool {
 	return r != ' ' && (!unicode.IsPrint(r) || unicode.IsSpace(r) || unseen.Is(r))
 }
@@ -151,7 +150,7 @@ func impact(m *tool.Meta, args []byte) string {
 		}
 		parts = append(parts, text)
 	}
-	return clip(visible([]byte(strings.Join(parts, " · "))), maxReason)
+	return clip(Visible(strings.Join(parts, " · ")), maxReason)
 }
 
 // namesOf returns the names of the arguments in their order.
