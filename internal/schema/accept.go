@@ -12,7 +12,7 @@ func (s *Schema) Accepts(args []byte) bool {
 	if s.root == nil {
 		return false
 	}
-	sc := scan{text: args, steps: maxRescans + len(args)}
+	sc := scan{text: args, steps: maxRescans + len(args), matching: maxSteps / 4}
 	if !sc.value(s.root, 0) {
 		return false
 	}
@@ -77,9 +77,10 @@ func (l *logicRules) isPlain() bool {
 // A scan reads JSON text once from the start to the end. All its methods report
 // false where the text is not plainly what they want.
 type scan struct {
-	text  []byte
-	at    int
-	steps int
+	text     []byte
+	at       int
+	steps    int
+	matching int // steps that are left for patterns
 }
 
 func (s *scan) space() {
@@ -214,7 +215,7 @@ func (s *scan) kind(n *node, depth int) bool {
 		return s.array(n.array, depth)
 	case str:
 		raw, plain, ok := s.string()
-		return ok && (n.text == nil || n.text.takes(raw, plain)) && (n.enum == nil || plain && n.lists(raw, str))
+		return ok && (n.text == nil || n.text.takes(s, raw, plain)) && (n.enum == nil || plain && n.lists(raw, str))
 	case null, boolean:
 		raw := s.literal()
 		return len(raw) > 0 && (n.enum == nil || n.lists(raw, kind))
@@ -241,7 +242,7 @@ func (n *node) lists(raw []byte, kind kinds) bool {
 
 // takes reports whether a string fits for certain. plain is a string without
 // escapes, whose raw text is what it says.
-func (t *textRules) takes(raw []byte, plain bool) bool {
+func (t *textRules) takes(s *scan, raw []byte, plain bool) bool {
 	if !plain {
 		// An escape stands for at least one byte in twelve, and at most all of them.
 		return t.pattern == nil && (t.max < 0 || len(raw) <= t.max) && len(raw) >= 12*t.min
@@ -251,7 +252,11 @@ func (t *textRules) takes(raw []byte, plain bool) bool {
 			return false
 		}
 	}
-	return t.pattern == nil || t.pattern.Match(raw)
+	if t.pattern == nil {
+		return true
+	}
+	s.matching -= t.pattern.cost(len(raw))
+	return s.matching >= 0 && t.pattern.Match(raw)
 }
 
 // isWhole reports whether a number is written as an integer.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -304,11 +303,11 @@ func (c *compiler) one(n *node, keyword string, since int) (*node, error) {
 
 // pattern compiles a regular expression. It returns nil for one that Go does not
 // have, such as with a look-ahead: that demand is left out.
-func (c *compiler) pattern(v *value, keyword string) (*regexp.Regexp, error) {
+func (c *compiler) pattern(v *value, keyword string) (*pattern, error) {
 	if v.kind != str {
 		return nil, wrong(v, keyword, "a string")
 	}
-	re, err := regexp.Compile(v.text)
+	re, err := compilePattern(v.text)
 	if err != nil {
 		c.weak = true
 		return nil, nil

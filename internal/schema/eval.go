@@ -77,6 +77,15 @@ type evaluation struct {
 	over  bool // the steps did not suffice, so nothing that was found counts
 }
 
+// match reports whether a text has the pattern, as far as the steps suffice to know it.
+func (e *evaluation) match(p *pattern, text string) (found, known bool) {
+	if e.steps -= p.cost(len(text)); e.steps < 0 {
+		e.over = true
+		return false, false
+	}
+	return p.MatchString(text), true
+}
+
 func (e *evaluation) root(n *node, v *value) []fault { return e.node(n, v, nil, nil) }
 
 // maxNodes bounds the nodes within each other, above all references in a circle.
@@ -179,8 +188,7 @@ func (r *report) text(t *textRules) {
 		}
 	}
 	if t.pattern != nil {
-		r.e.steps -= len(r.v.text) / 8
-		if !t.pattern.MatchString(r.v.text) {
+		if found, known := r.e.match(t.pattern, r.v.text); known && !found {
 			r.add(wrongPattern, "")
 		}
 	}
@@ -310,7 +318,7 @@ func (r *report) member(t *objectRules, i int) {
 		r.inner(t.list[j].node, m.value, m.key)
 	}
 	for _, p := range t.patterns {
-		if p.pattern.MatchString(m.key) {
+		if found, _ := r.e.match(p.pattern, m.key); found {
 			known = true
 			r.inner(p.node, m.value, m.key)
 		}

@@ -2,7 +2,6 @@ package schema
 
 import (
 	"math/big"
-	"regexp"
 	"slices"
 )
 
@@ -32,7 +31,7 @@ type annotations struct {
 
 type textRules struct {
 	min, max int // in characters; max -1 is no limit
-	pattern  *regexp.Regexp
+	pattern  *pattern
 }
 
 type numberRules struct {
@@ -78,7 +77,7 @@ type property struct {
 }
 
 type patternRule struct {
-	pattern *regexp.Regexp
+	pattern *pattern
 	node    *node
 }
 
@@ -111,6 +110,9 @@ func (t *objectRules) find(name string) int {
 	return -1
 }
 
+// maxNameCost bounds the steps for the name of a member where none are counted.
+const maxNameCost = 1000
+
 // declares reports whether the schema has a schema for the member of that name
 // beyond that for all others.
 func (t *objectRules) declares(name string) bool {
@@ -118,7 +120,7 @@ func (t *objectRules) declares(name string) bool {
 		return true
 	}
 	for _, p := range t.patterns {
-		if p.pattern.MatchString(name) {
+		if p.pattern.cost(len(name)) <= maxNameCost && p.pattern.MatchString(name) {
 			return true
 		}
 	}
