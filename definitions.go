@@ -202,7 +202,7 @@ func (k maker) judge(m *member, tools []tool.Tool) {
 			}
 			concerns = append(concerns, concernOf(f)...)
 			if f.Serious() && t.scan == config.ScanBlock && held == "" {
-				held = fmt.Sprintf("its definition may hold hidden instructions (%s at %s)", f.Rule, f.Place)
+				held = fmt.Sprintf("its definition may hold hidden instructions (%s at %s)", f.Rule, definitions.Show(f.Place, false))
 			}
 		}
 		tools[i].Held = held
@@ -227,7 +227,7 @@ func concernOf(f *Finding) []string {
 	if where == "" {
 		where = "instructions"
 	}
-	return []string{fmt.Sprintf("%s: %s at %s: %s: %s", definitions.Show(where, false), f.Rule, f.Place, f.Why, f.Text)}
+	return []string{fmt.Sprintf("%s: %s at %s: %s: %s", definitions.Show(where, false), f.Rule, definitions.Show(f.Place, false), f.Why, f.Text)}
 }
 
 // difference says why a tool may not be used, and what the operator is told of it.

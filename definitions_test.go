@@ -214,3 +214,18 @@ func TestBuiltInPoolHasNoLock(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestConcernsAreVisible: what is told of a server's definitions hides nothing itself, and
+// is one line.
+func TestConcernsAreVisible(t *testing.T) {
+	t.Parallel()
+	odd := `{"name":"odd","inputSchema":{"type":"object","properties":{"\u001b]0;x\u0007\u202e\u200b\nwarning: all is well":{"type":"string","description":"\u001b[31m"}}}}`
+	for _, mode := range []string{"report", "pin"} {
+		g := open(t, tenon.Options{Config: write(t, "version: 1\nservers:\n"+entry(t, "s", upstreamtest.Script{Extra: []string{odd}}, "")+"policy: {definitions: "+mode+"}\n"), Start: true})
+		offered(t, g)
+		concerns := strings.Join(g.Status()[0].Concerns, "|")
+		if !strings.Contains(concerns, "odd") || strings.ContainsFunc(concerns, func(r rune) bool { return r < ' ' || r == '\u202e' || r == '\u200b' }) {
+			t.Errorf("%s: %q", mode, concerns)
+		}
+	}
+}

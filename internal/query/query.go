@@ -164,6 +164,8 @@ func (r Runner) child(ctx context.Context, text string, body io.Reader, yield fu
 		return context.Cause(ctx)
 	case enough:
 		return nil
+	case errors.Is(readErr, errMemory): // then the child was killed, and its exit says that alone
+		return errMemory
 	case exit == fmt.Sprintf("exit status %d", exitMemory):
 		return errMemory
 	case exit == fmt.Sprintf("exit status %d", exitWrong):

@@ -80,6 +80,15 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestLongValue: a value that is too long to be given back is told as that, though the
+// child that gives it is killed.
+func TestLongValue(t *testing.T) {
+	err := runners(t)["child"].Run(t.Context(), `"1" * 70000000`, strings.NewReader("{}"), func([]byte) bool { return true })
+	if tool.KindOf(err) != tool.Invalid || !strings.Contains(err.Error(), "too much memory") {
+		t.Error(err)
+	}
+}
+
 // TestEnough: whoever has seen enough ends a query that would go on for ever.
 func TestEnough(t *testing.T) {
 	for name, r := range runners(t) {
