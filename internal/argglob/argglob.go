@@ -56,7 +56,7 @@ func (g *Glob) Match(text string) bool {
 // authority returns where the host of an address stands in a glob.
 func authority(glob string) (start, end int) {
 	_, rest, ok := strings.Cut(glob, "://")
-	if !ok {
+	if !ok || strings.Trim(rest, "*") == "" && len(rest) > 1 { // all hosts with all that is on them
 		return 0, 0
 	}
 	start, end = len(glob)-len(rest), len(glob)

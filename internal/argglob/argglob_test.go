@@ -37,6 +37,8 @@ func TestMatch(t *testing.T) {
 				"https://evil.test？.example.com/", "https://evil.test＃.example.com/", "https://evil.test:1@x.example.com/",
 			},
 		},
+		"https://**":           {[]string{"https://a.test", "https://a.test/x/y?z#1"}, []string{"http://a.test", "https://a.test/x/../y"}},
+		"https://*":            {[]string{"https://a.test"}, []string{"https://a.test/x"}},
 		"https://good.com**":    {[]string{"https://good.com", "https://good.com:80"}, []string{"https://good.com@evil.test", "https://good.com/x"}},
 		`https://good.com\?q=*`: {[]string{"https://good.com?q=a%20@b"}, []string{"https://good.comxq=a", "https://good.com?q=a/b"}},
 		"http?://good.com/*":    {[]string{"https://good.com/a?b#c@d"}, []string{"https://good.com/a／b", "https://good.com/a＼b"}},
