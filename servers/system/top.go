@@ -66,6 +66,10 @@ type measured struct {
 	percent float64 // of one core, once it was read again
 }
 
+// spare is how many more processes are measured than are shown: some end meanwhile,
+// above all where compilers are the largest.
+const spare = 40
+
 func topProcesses(ctx context.Context, in topInput) ([]topProcess, error) {
 	limit := clamp(in.Limit, 30)
 	all, err := process.ProcessesWithContext(ctx)
@@ -81,7 +85,7 @@ func topProcesses(ctx context.Context, in topInput) ([]topProcess, error) {
 	byCPU := strings.EqualFold(strings.TrimSpace(in.SortBy), "cpu")
 	if !byCPU { // only those shown need a second look
 		slices.SortFunc(found, func(a, b *measured) int { return cmp.Compare(b.rss, a.rss) })
-		found = found[:min(2*limit, len(found))] // some may end meanwhile
+		found = found[:min(limit+spare, len(found))]
 	}
 	if err := pause(ctx, sample); err != nil {
 		return nil, err
