@@ -3,23 +3,27 @@ package jsonrpc
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"unicode/utf8"
+
+	"github.com/tenon-mcp/tenon/tool"
 )
 
 // CheckText reports what is wrong within the strings of a text whose structure is that
 // of JSON, as Parse checks it: a character that has to be escaped, an escape that there
 // is not, or bytes that are no UTF-8 (RFC 8259, sections 7 and 8.1). A reader that is
 // strict understands nothing of such a text, and cannot answer it.
-func CheckText(b []byte) error {
-	if isPlain(b) {
+func CheckText(text tool.Bytes) error {
+	if !slices.ContainsFunc(text, func(p []byte) bool { return !isPlain(p) }) {
 		return nil
 	}
-	for at := 0; at < len(b); {
-		r, size := utf8.DecodeRune(b[at:])
-		if r == utf8.RuneError && size == 1 {
-			return fmt.Errorf("byte %d of the message, 0x%02x, is no UTF-8", at, b[at])
+	b := text.Join()
+	if !utf8.Valid(b) {
+		at := 0
+		for r, size := utf8.DecodeRune(b); r != utf8.RuneError || size > 1; r, size = utf8.DecodeRune(b[at:]) {
+			at += size
 		}
-		at += size
+		return fmt.Errorf("byte %d of the message, 0x%02x, is no UTF-8", at, b[at])
 	}
 	in := false
 	for at := 0; at < len(b); at++ {

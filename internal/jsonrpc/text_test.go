@@ -2,6 +2,7 @@ package jsonrpc_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -32,7 +33,7 @@ var texts = []string{
 func TestCheckText(t *testing.T) {
 	for _, text := range texts {
 		want := json.Valid([]byte(text)) && utf8.ValidString(text)
-		if err := jsonrpc.CheckText([]byte(text)); (err == nil) != want {
+		if err := jsonrpc.CheckText(tool.OneOf([]byte(text))); (err == nil) != want {
 			t.Errorf("%q: %v, want valid %v", text, err, want)
 		}
 	}
@@ -49,8 +50,27 @@ func FuzzCheckText(f *testing.F) {
 			return
 		}
 		want := json.Valid(text) && utf8.Valid(text)
-		if err := jsonrpc.CheckText(text); (err == nil) != want {
-			t.Errorf("%q: %v, want valid %v", text, err, want)
+		half := len(text) / 2
+		for _, pieces := range []tool.Bytes{tool.OneOf(text), {text[:half], text[half:]}} {
+			if err := jsonrpc.CheckText(pieces); (err == nil) != want {
+				t.Errorf("%q: %v, want valid %v", pieces, err, want)
+			}
 		}
 	})
+}
+
+func BenchmarkCheckText(b *testing.B) {
+	for name, text := range map[string]string{"plain": strings.Repeat("a", 32<<10), "escaped": strings.Repeat(`a line of text\n`, 2<<10), "not ASCII": strings.Repeat("naïve text ", 3<<10)} {
+		message := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{"text":"` + text + `"}}}`)
+		b.Run(name, func(b *testing.B) {
+			text := tool.OneOf(message)
+			b.SetBytes(int64(len(message)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := jsonrpc.CheckText(text); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -99,7 +99,7 @@ func nameOf(r *Request) (string, bool) {
 	return jsonrpc.String(span[0].In(text).Join())
 }
 
-// visibleASCII reports whether s can be a session id or an event id in a header.
+// visibleASCII reports whether s can be a session id in a header.
 func visibleASCII(s string) bool {
 	if len(s) > maxHeaderValue {
 		return false

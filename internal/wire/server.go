@@ -160,7 +160,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, caller tool.Caller
 	}
 	m, err := jsonrpc.Parse(tool.OneOf(body))
 	if err == nil {
-		err = jsonrpc.CheckText(body)
+		err = jsonrpc.CheckText(tool.OneOf(body))
 	}
 	if err != nil {
 		refuse(w, http.StatusBadRequest, nil, jsonrpc.Refuse(tool.OneOf(body), err))

@@ -33,9 +33,7 @@ func newSession(ctx context.Context, id string) *Session {
 // newConnectionSession returns the session that a connection itself is. It ends
 // with the connection, not with whoever opened that.
 func newConnectionSession() *Session {
-	s := &Session{running: map[string]context.CancelCauseFunc{}}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	return s
+	return newSession(context.Background(), "") //nolint:forbidigo // a root of its own: see above
 }
 
 // Done is closed when the session has ended.

@@ -39,7 +39,7 @@ func (s *streamReader) run() error {
 // not answer what they cannot read.
 func (s *streamReader) asked(ln jsonrpc.Line) {
 	if s.o.Serving {
-		if err := jsonrpc.CheckText(ln.Text.Join()); err != nil {
+		if err := jsonrpc.CheckText(ln.Text); err != nil {
 			s.answer(ln.Message.ID, nil, jsonrpc.Errorf(jsonrpc.CodeParse, "%v", err))
 			return
 		}
