@@ -125,11 +125,11 @@ func (d plane) create(w http.ResponseWriter, r *http.Request, body []byte) {
 	if in.Timeout != nil {
 		ttl = *in.Timeout
 	}
+	m.expire = func() { d.remove(m) }
 	d.mu.Lock()
 	d.machines[m.id] = m
+	m.prolong(ttl) // under the lock: one that expires at once is in the list already
 	d.mu.Unlock()
-	m.expire = func() { d.remove(m) }
-	m.prolong(ttl)
 	d.answer(w, r, http.StatusCreated, m.sandbox())
 }
 

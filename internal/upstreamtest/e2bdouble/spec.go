@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/bufbuild/protocompile"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -25,9 +26,11 @@ var published embed.FS
 
 // A spec is what was published, to check by.
 type spec struct {
-	paths    map[string]map[string]operation
+	paths   map[string]map[string]operation
+	methods map[string]protoreflect.MethodDescriptor // by the path of the procedure
+
+	mu       sync.Mutex // held to compile: a compiler keeps what it has read
 	compiler *jsonschema.Compiler
-	methods  map[string]protoreflect.MethodDescriptor // by the path of the procedure
 }
 
 type operation struct {
@@ -145,7 +148,7 @@ func (s *spec) check(method, path string, status int, body []byte) error {
 	if c.Ref == "" {
 		at += "/content/application~1json/schema"
 	}
-	schema, err := s.compiler.Compile("openapi.json#" + at)
+	schema, err := s.compile("openapi.json#" + at)
 	if err != nil {
 		return err
 	}
@@ -157,6 +160,13 @@ func (s *spec) check(method, path string, status int, body []byte) error {
 		return fmt.Errorf("%s %s: %w: %s", method, path, err, body)
 	}
 	return nil
+}
+
+// compile makes a schema ready that stands at a place of the description.
+func (s *spec) compile(at string) (*jsonschema.Schema, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.compiler.Compile(at)
 }
 
 // strict is the JSON of protobuf, in which nothing unknown is passed over.

@@ -3,6 +3,7 @@ package e2bdouble
 import (
 	"encoding/json"
 	"os"
+	"sync"
 	"testing"
 
 	"github.com/goccy/go-yaml"
@@ -120,6 +121,35 @@ func TestChecked(t *testing.T) {
 	if err := (strict{}).Unmarshal([]byte(`{"proces":{}}`), mustMessage(t, s)); err == nil {
 		t.Error("a field that is not described is taken")
 	}
+}
+
+// TestChecksAtOnce has many requests checked by one description, none of which was asked
+// for before.
+func TestChecksAtOnce(t *testing.T) {
+	s, err := newSpec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		for _, c := range []struct {
+			method, path string
+			status       int
+			body         string
+		}{
+			{"POST", "/sandboxes", 0, `{"templateID":"x"}`},
+			{"POST", "/sandboxes/abc/timeout", 0, `{"timeout":1}`},
+			{"GET", "/sandboxes", 200, `[]`},
+			{"GET", "/sandboxes/abc", 404, `{"code":404,"message":"none"}`},
+		} {
+			wg.Go(func() {
+				if err := s.check(c.method, c.path, c.status, []byte(c.body)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	wg.Wait()
 }
 
 func mustMessage(t *testing.T, s *spec) *message {
