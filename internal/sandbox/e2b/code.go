@@ -236,6 +236,12 @@ func (k *interpreter) stop(ctx context.Context, done <-chan struct{}) (restarted
 		_ = k.tell(ctx, http.MethodDelete, "/contexts/"+k.id, struct{}{}, nil) // it is not used again
 		k.id = ""
 	}
+	t.Reset(ending) // for what the cell had said
+	select {
+	case <-done:
+	case <-k.x.quit:
+	case <-t.C:
+	}
 	return true
 }
 

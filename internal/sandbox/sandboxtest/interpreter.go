@@ -151,7 +151,7 @@ func cellTimeout(t *testing.T, x sandbox.Sandbox) {
 		over = time.Since(began) - limit
 		return err != nil || o.Stdout != ""
 	})
-	if err != nil || !o.TimedOut || !o.Restarted || over > 20*time.Second {
+	if err != nil || !o.TimedOut || !o.Restarted || o.Stdout != "deaf\n" || over > 20*time.Second {
 		t.Errorf("%v, %+v, %v later", err, o, over)
 	}
 	if o := Py(t, x, "kept"); o.Error == nil || o.Error.Name != "NameError" {
