@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tenon-mcp/tenon/internal/expression"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -26,7 +26,7 @@ const (
 
 // A search is one run of grep over a body.
 type search struct {
-	re      *regexp.Regexp
+	re      *expression.Expression
 	context int
 	limit   int // characters that may still be given
 
@@ -43,9 +43,9 @@ func (it *item) grep(ctx context.Context, r *Reading, o ReadOptions) error {
 	if !it.textual() {
 		return invalid("the handle holds %s, which cannot be searched: read it with offset and limit, or pass it to a tool as {\"$handle\": %q}", it.handle.Kind, it.handle.ID)
 	}
-	re, err := regexp.Compile(o.Grep)
+	re, err := expression.Foreign(o.Grep)
 	if err != nil {
-		return invalid("grep is no regular expression (RE2): %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return invalid("grep %s.", err)
 	}
 	if o.Offset > it.chars {
 		return invalid("offset %d is behind the end: the whole has %d characters", o.Offset, it.chars)

@@ -407,6 +407,7 @@ func TestBadOptions(t *testing.T) {
 		"behind the end":        {ID: id, Offset: 5},
 		"is behind the end":     {ID: id, Offset: 5, Grep: "x"},
 		"no regular expression": {ID: id, Grep: "("},
+		"too costly":            {ID: id, Grep: strings.Repeat(".{0,1000}", 100)},
 		"holds image/png":       {ID: image.Handle.ID, Grep: "x"},
 	} {
 		if _, err := s.Read(t.Context(), "ann", o); tool.KindOf(err) != tool.Invalid || !strings.Contains(err.Error(), want) {

@@ -62,6 +62,7 @@ func TestHostileArguments(t *testing.T) {
 		want string
 	}{
 		{"docker_logs", args{"name": "web", "grep": "("}, "grep is no regular expression"},
+		{"docker_logs", args{"name": "web", "grep": strings.Repeat(".{0,1000}", 50)}, "grep is too costly"},
 		{"docker_logs", args{"name": "web", "grep": strings.Repeat("(a*)*", 300)}, "at most 500"},
 		{"docker_logs", args{"name": "web", "grep": big}, "at most 500"},
 		{"docker_logs", args{"name": "web", "level": "loud"}, "do not fit"},

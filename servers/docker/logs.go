@@ -18,6 +18,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/answer"
 	"github.com/tenon-mcp/tenon/internal/cmdmask"
+	"github.com/tenon-mcp/tenon/internal/expression"
 	"github.com/tenon-mcp/tenon/internal/typed"
 	"github.com/tenon-mcp/tenon/servers/docker/logs"
 )
@@ -52,7 +53,7 @@ func (in logsInput) check() error {
 		return errors.New("grep must be at most 500 characters long")
 	}
 	if _, err := in.pattern(); err != nil {
-		return fmt.Errorf("grep is no regular expression: %s. Write \\ before signs such as ( [ * that are meant as themselves", answer.Line(err.Error(), 200))
+		return fmt.Errorf("grep %s", answer.Line(err.Error(), 400))
 	}
 	return checkName(in.Name)
 }
@@ -63,7 +64,7 @@ func (in logsInput) pattern() (func(string) bool, error) {
 	if in.Grep == "" {
 		return func(string) bool { return true }, nil
 	}
-	r, err := regexp.Compile("(?i)" + in.Grep)
+	r, err := expression.Foreign("(?i)" + in.Grep)
 	if err != nil {
 		return nil, err
 	}

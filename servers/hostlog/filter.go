@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"regexp/syntax"
 	"strings"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/cmdmask"
+	"github.com/tenon-mcp/tenon/internal/expression"
 	text "github.com/tenon-mcp/tenon/servers/hostlog/plain"
 )
 
@@ -71,7 +71,7 @@ type query struct {
 	level      int // 8: everything
 	unit, host string
 	text       string // in lower case
-	grep       *regexp.Regexp
+	grep       *expression.Expression
 	literal    string // what is in all that grep matches, without the mask
 }
 
@@ -89,9 +89,10 @@ func (s *server) understand(in Scope) (query, error) {
 	}
 	var err error
 	if in.Grep != "" {
-		if q.grep, q.literal, err = expression(in.Grep); err != nil {
-			return q, err
+		if q.grep, err = expression.Foreign(in.Grep); err != nil {
+			return q, fmt.Errorf("grep %s. For a plain text use text", plain(err.Error(), 500))
 		}
+		q.literal = literal(q.grep)
 	}
 	if in.End != "" {
 		if q.end, err = s.parseTime("end", in.End); err != nil {
@@ -148,29 +149,12 @@ func (q *query) contains(s string) bool {
 	return (q.text == "" || strings.Contains(strings.ToLower(s), q.text)) && (q.grep == nil || q.grep.MatchString(s))
 }
 
-// maxProgram bounds the instructions of an expression: the time that it takes of a text
-// grows with them.
-const maxProgram = 1000
-
-// expression compiles an expression that is not too costly, and returns a text that is
-// in all that it matches.
-func expression(s string) (e *regexp.Regexp, literal string, err error) {
-	parsed, err := syntax.Parse(s, syntax.Perl)
-	if err != nil {
-		return nil, "", fmt.Errorf("grep is no regular expression of RE2: %s. Look-arounds and back references do not exist there; use text for a plain text", plain(err.Error(), 200))
+// literal returns a text that is in all that an expression matches.
+func literal(e *expression.Expression) string {
+	if s := required(e.Syntax); !strings.ContainsAny(s, cmdmask.Masked) {
+		return s
 	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return nil, "", fmt.Errorf("grep is no regular expression of RE2: %s", plain(err.Error(), 200))
-	}
-	if n := len(program.Inst); n > maxProgram {
-		return nil, "", fmt.Errorf("grep is too costly: it becomes %d steps, and %d are allowed. Repeat less: .* costs less than .{0,500}", n, maxProgram)
-	}
-	if literal = required(parsed); strings.ContainsAny(literal, cmdmask.Masked) {
-		literal = ""
-	}
-	e, err = regexp.Compile(s)
-	return e, literal, err
+	return ""
 }
 
 // required returns the longest text that is in all that an expression matches, as far
