@@ -20,6 +20,8 @@
 //	fmt.Fprintln(p.Stdin(), `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 //	line, err := bufio.NewReader(p.Stdout()).ReadString('\n')
 //
+// Filter is for a program that takes one input and gives one output.
+//
 // # What belongs to a tree
 //
 // A child leads a session of its own. Its tree is every process of that

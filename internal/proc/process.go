@@ -126,6 +126,12 @@ func (p *Process) Stop(ctx context.Context) error {
 	return p.stop()
 }
 
+// Kill is Stop for a process that nothing is worth waiting for.
+func (p *Process) Kill() error {
+	p.killing.announce()
+	return p.stop()
+}
+
 // stop is Stop by a caller with all the time that the ladder takes.
 func (p *Process) stop() error {
 	p.stopping.announce()

@@ -28,7 +28,6 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/itchyny/gojq"
@@ -122,43 +121,28 @@ var errEnough = errors.New("enough")
 
 // child runs a query in a process of its own.
 func (r Runner) child(ctx context.Context, text string, body io.Reader, yield func([]byte) bool) error {
-	p, err := r.Spawner.Start(ctx, proc.Command{
-		Path: r.Command[0], Args: r.Command[1:], Env: r.Env, StdinGrace: -1, TermGrace: -1,
+	head, _ := json.Marshal(text) // a string always marshals
+	in := io.MultiReader(bytes.NewReader(append(head, '\n')), body)
+	var enough, large bool
+	var readErr error
+	p, err := r.Spawner.Filter(ctx, proc.Command{Path: r.Command[0], Args: r.Command[1:], Env: r.Env}, in, func(p *proc.Process) bool {
+		ctx, unwatch := context.WithCancel(ctx)
+		var watch sync.WaitGroup
+		watch.Go(func() {
+			if large = outgrown(ctx, p.Pid()); large {
+				_ = p.Kill()
+			}
+		})
+		enough, readErr = readValues(p.Stdout(), yield)
+		unwatch()
+		watch.Wait()
+		return !enough && readErr == nil
 	})
 	if err != nil {
 		return fmt.Errorf("run a query: %w", err)
 	}
-	over, end := context.WithCancel(context.WithoutCancel(ctx))
-	end() // nothing is worth waiting for: Stop kills
-	stop := context.AfterFunc(ctx, func() { _ = p.Stop(over) })
-	var feeding sync.WaitGroup
-	feeding.Go(func() {
-		head, _ := json.Marshal(text) // a string always marshals
-		_, err := p.Stdin().Write(append(head, '\n'))
-		if err == nil {
-			_, err = io.Copy(p.Stdin(), body)
-		}
-		_ = errors.Join(err, p.Stdin().Close()) // a child that reads no further says why itself
-	})
-	var large atomic.Bool
-	watched, unwatch := context.WithCancel(ctx)
-	defer unwatch()
-	feeding.Go(func() {
-		if outgrown(watched, p.Pid()) {
-			large.Store(true)
-			_ = p.Stop(over)
-		}
-	})
-	enough, readErr := readValues(p.Stdout(), yield)
-	if !enough && readErr == nil {
-		<-p.Done() // its output has ended
-	}
-	stop()
-	unwatch()
-	_ = p.Stop(over)
-	feeding.Wait()
 	switch exit := p.Exit(); {
-	case large.Load():
+	case large:
 		return errMemory
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

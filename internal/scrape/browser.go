@@ -94,9 +94,7 @@ func (c *Chain) dump(ctx context.Context, address string) ([]byte, error) {
 	stop := context.AfterFunc(ctx, func() { _ = p.Stdout().SetReadDeadline(time.Unix(1, 0)) }) // wakes the reader
 	dom, err := io.ReadAll(io.LimitReader(p.Stdout(), maxDOM))
 	stop()
-	over, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	cancel()         // nothing in it is worth a wait
-	_ = p.Stop(over) // what even the kernel cannot end is not ours to end either
+	_ = p.Kill() // what even the kernel cannot end is not ours to end either
 	switch {
 	case ctx.Err() != nil:
 		return nil, &missed{reason: "it did not show the page in time", passing: true, err: ctx.Err()}

@@ -1,12 +1,11 @@
 package media
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/proc"
@@ -47,30 +46,20 @@ func (t Tesseract) Read(ctx context.Context, image []byte, wanted string) (strin
 	ctx, cancel := context.WithTimeoutCause(ctx, maxOCR, fmt.Errorf("OCR took longer than %s", maxOCR))
 	defer cancel()
 	env := append(append([]string{}, t.Env...), "OMP_THREAD_LIMIT=1")
-	p, err := t.Spawner.Start(ctx, proc.Command{Path: t.Path, Args: args, Env: env, StdinGrace: -1, TermGrace: -1})
+	var text []byte
+	var readErr error
+	p, err := t.Spawner.Filter(ctx, proc.Command{Path: t.Path, Args: args, Env: env}, bytes.NewReader(image), func(p *proc.Process) bool {
+		text, readErr = io.ReadAll(io.LimitReader(p.Stdout(), maxText))
+		return readErr == nil && len(text) < maxText
+	})
 	if err != nil {
 		return "", err
 	}
-	over, end := context.WithCancel(context.WithoutCancel(ctx))
-	end() // nothing is worth waiting for: Stop kills
-	stop := context.AfterFunc(ctx, func() { _ = p.Stop(over) })
-	var feeding sync.WaitGroup
-	feeding.Go(func() {
-		_, err := p.Stdin().Write(image)
-		_ = errors.Join(err, p.Stdin().Close()) // a program that reads no further says why itself
-	})
-	text, err := io.ReadAll(io.LimitReader(p.Stdout(), maxText))
-	if err == nil && len(text) < maxText {
-		<-p.Done()
-	}
-	stop()
-	_ = p.Stop(over)
-	feeding.Wait()
 	switch {
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
-	case err != nil:
-		return "", err
+	case readErr != nil:
+		return "", readErr
 	case p.Exit() != "exit status 0" && len(text) < maxText:
 		return "", fmt.Errorf("tesseract: %s: %s", p.Exit(), strings.TrimSpace(p.Stderr()))
 	}

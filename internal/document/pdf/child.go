@@ -2,11 +2,9 @@ package pdf
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -48,36 +46,27 @@ func engine(size int64) int64 { return min(engineLeast+2*size, engineMost) }
 
 // child converts in a process of its own.
 func (c Converter) child(ctx context.Context, req request, src draft.Source, w *writer) error {
-	command := proc.Command{Path: c.Command[0], Args: c.Command[1:], Env: c.Env, StdinGrace: -1, TermGrace: -1, Limits: limits(src.Size)}
-	p, err := c.Spawner.Start(ctx, command)
+	var said, late bool
+	var readErr error
+	command := proc.Command{Path: c.Command[0], Args: c.Command[1:], Env: c.Env, Limits: limits(src.Size)}
+	p, err := c.Spawner.Filter(ctx, command, input(req, src), func(p *proc.Process) bool {
+		patience := &patience{Reader: p.Stdout(), most: func() time.Duration { return c.patience(w) }, give: func() { _ = p.Kill() }}
+		readErr = w.read(patience)
+		late = patience.over.Load()
+		said = readErr == nil && (w.child.ended || w.child.broken != "")
+		return said
+	})
 	if err != nil {
 		return fmt.Errorf("convert a PDF: %w", err)
 	}
-	over, end := context.WithCancel(context.WithoutCancel(ctx))
-	end() // nothing is worth waiting for: Stop kills
-	stop := context.AfterFunc(ctx, func() { _ = p.Stop(over) })
-	var feeding sync.WaitGroup
-	feeding.Go(func() {
-		_, err := io.Copy(p.Stdin(), input(req, src))
-		_ = errors.Join(err, p.Stdin().Close()) // a child that reads no further says why itself
-	})
-	patience := &patience{Reader: p.Stdout(), most: func() time.Duration { return c.patience(w) }, give: func() { _ = p.Stop(over) }}
-	err = w.read(patience)
-	said := err == nil && (w.child.ended || w.child.broken != "")
-	if said {
-		<-p.Done()
-	}
-	stop()
-	_ = p.Stop(over)
-	feeding.Wait()
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case said:
-	case patience.over.Load():
+	case late:
 		w.child.broken = fmt.Sprintf("it took longer than %s", c.patience(w))
-	case err != nil:
-		return err
+	case readErr != nil:
+		return readErr
 	default:
 		w.child.broken = p.Exit()
 	}

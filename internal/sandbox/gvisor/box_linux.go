@@ -56,7 +56,7 @@ func (b *Backend) launch(ctx context.Context, f *found, spec sandbox.Spec) (*box
 		}
 	}
 	if err := x.start(ctx, f, at.root); err != nil {
-		_ = x.clean(ctx) // why it did not start is what counts
+		_ = x.clean() // why it did not start is what counts
 		return nil, err
 	}
 	open, cancel := context.WithTimeout(ctx, startLimit)
@@ -135,19 +135,17 @@ func (x *box) end(ctx context.Context) (string, error) {
 		}
 		x.b.o.Logger.Warn("a sandbox of runsc ended by itself", "exit", x.p.Exit(), "said", x.p.Stderr())
 	}
-	err := x.clean(ctx)
+	err := x.clean()
 	x.b.remove(x)
 	return why, err
 }
 
 // clean ends the processes and removes the rest.
-func (x *box) clean(ctx context.Context) error {
+func (x *box) clean() error {
 	close(x.quit)
 	var err error
 	if x.p != nil {
-		now, cancel := context.WithCancel(ctx)
-		cancel() // nobody is asked
-		err = x.p.Stop(now)
+		err = x.p.Kill() // nobody is asked
 	}
 	x.tasks.Wait()
 	x.cage.Close()

@@ -66,16 +66,9 @@ func (b *Bench) start(ctx context.Context, path string, args ...string) (*runnin
 		}
 	}
 	r := &running{p: p, over: func() error { return context.Cause(ctx) }, name: filepath.Base(path)}
-	r.stop = context.AfterFunc(ctx, func() { _ = p.Stop(over()) })
+	r.stop = context.AfterFunc(ctx, func() { _ = p.Kill() })
 	_ = p.Stdin().Close() // none of them reads
 	return r, nil
-}
-
-// over returns a context that has ended: Stop then kills at once.
-func over() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
 }
 
 // Read implements [io.Reader]. At the end it tells how the program ended.
@@ -104,7 +97,7 @@ func said(s string) string {
 // Close implements [io.Closer].
 func (r *running) Close() error {
 	r.stop()
-	return r.p.Stop(over())
+	return r.p.Kill()
 }
 
 // Decode returns the PCM of a sound of any format, of its first so many seconds.
