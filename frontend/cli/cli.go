@@ -224,7 +224,17 @@ func (a *app) logger(level slog.Level) *slog.Logger {
 	if a.common.verbose {
 		level = slog.LevelDebug
 	}
-	return slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: bound}))
+}
+
+// bound cuts a value that somebody has made long, a caller or a server: the log is kept on
+// a disk.
+func bound(_ []string, a slog.Attr) slog.Attr {
+	const most = 8 << 10
+	if s := a.Value.String(); len(s) > most {
+		a.Value = slog.StringValue(fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(s[:most], ""), len(s)))
+	}
+	return a
 }
 
 // quiet is the level at which commands log that tell the person all there is to

@@ -31,3 +31,6 @@ func Spin(w io.Writer, label string) (say func(string), stop func()) {
 	s := spin(w, label)
 	return s.say, s.stop
 }
+
+// Bound is how the log cuts values.
+var Bound = bound

@@ -23,9 +23,16 @@ func (o *Options) howToCheck(t *tool.Tool) string {
 // brief returns a text on one line, at most 200 characters of it.
 func brief(text string) string {
 	const most = 200
+	whole := len(text) <= 20*most // of a longer text nothing behind is looked at
+	if !whole {
+		text = strings.ToValidUTF8(text[:20*most], "")
+	}
 	text = strings.Join(strings.Fields(text), " ")
 	if r := []rune(text); len(r) > most {
-		text = string(r[:most]) + "…"
+		text, whole = string(r[:most]), false
+	}
+	if !whole {
+		text += "…"
 	}
 	return text
 }

@@ -40,7 +40,7 @@ func keep(o *Options, r *Request, res *tool.Result) *tool.Result {
 	res.Elapsed = time.Since(r.Started)
 	res.Notes = r.Notes
 	if res.Kind != "" {
-		about := []any{"id", res.ID, "server", res.Server, "tool", res.Tool, "kind", string(res.Kind), "elapsed", res.Elapsed, "text", brief(res.Text())}
+		about := []any{"id", res.ID, "server", brief(res.Server), "tool", brief(res.Tool), "kind", string(res.Kind), "elapsed", res.Elapsed, "text", brief(res.Text())}
 		if res.Err != nil {
 			about = append(about, "error", res.Err)
 		}

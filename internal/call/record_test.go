@@ -3,6 +3,8 @@ package call_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,5 +73,19 @@ func TestPanicIsKept(t *testing.T) {
 	res := run(t.Context(), tool.Call{Server: "s", Tool: "t"})
 	if res.Kind != tool.Internal || len(kept) != 1 || kept[0].Kind != tool.Internal {
 		t.Errorf("got %+v, kept %v", res, kept)
+	}
+}
+
+// TestLogIsBounded: a caller can give a server and a tool any name.
+func TestLogIsBounded(t *testing.T) {
+	var log strings.Builder
+	run := call.New(call.Options{
+		Catalog: &shelf{}, NewID: func() string { return "id" },
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Record: func(*call.Request, *tool.Result) {},
+	})
+	run(t.Context(), tool.Call{Server: strings.Repeat("s ", 1<<20), Tool: strings.Repeat("ö", 1<<20)})
+	if got := log.String(); len(got) > 3000 || !strings.Contains(got, "s s s") || !strings.Contains(got, "öööö…") {
+		t.Errorf("%d bytes: %.500s", len(got), got)
 	}
 }
