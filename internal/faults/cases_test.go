@@ -98,7 +98,7 @@ var faults = []faultCase{
 	{name: "crash before answer", args: kind("crash"), want: unknown, deadly: true, but: map[string]want{stdio: lost("exit status 7")}},
 	{name: "crash long after the end of output", args: kind("crash late"), on: onlyStdio, deadly: true, want: lost("exit status 7")},
 	{name: "crash in answer", args: kind("crash in answer"), want: unknown, deadly: true, but: map[string]want{stdio: lost("crashed as told")}},
-	{name: "crash after answer", args: kind("crash after answer"), want: fine, deadly: true, after: isDown},
+	{name: "crash after answer", args: kind("crash after answer"), want: fine, deadly: true, before: whichProcess, after: isDown},
 
 	{name: "flood of garbage", args: kind("flood of garbage"), want: lost("no message, without end"), but: map[string]want{upstreamtest.OverJSON: lost("no message")}},
 	{name: "line without end", args: kind("endless line"), on: onlyStdio, want: lost("longer than any message"), extra: 5 * time.Second},
@@ -163,9 +163,22 @@ func heal(t *testing.T, g *group, f faultCase) {
 	}
 }
 
-// isDown gives the gateway time to notice the death, so that the next call need
-// not find it out.
-func isDown(*testing.T, *group, faultCase) { <-time.After(300 * time.Millisecond) }
+// whichProcess notes the process that the next call will meet.
+func whichProcess(t *testing.T, g *group, f faultCase) {
+	t.Helper()
+	if g.transport == stdio {
+		writeFile(t, g.file("process of "+f.server()), g.call(t.Context(), f, "pid", upstreamtest.Fault{}, patience).Text())
+	}
+}
+
+// isDown waits for the death of that process: what is sent to one that is about to die
+// may be lost.
+func isDown(t *testing.T, g *group, f faultCase) {
+	t.Helper()
+	if g.transport == stdio { // a server elsewhere is waited for where it is started anew
+		noProcessLeft(t, g.file("process of "+f.server()))
+	}
+}
 
 func readFault(t *testing.T, g *group, f faultCase) {
 	t.Helper()
