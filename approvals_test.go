@@ -163,7 +163,7 @@ func TestApprovalsTellWhatTheyHide(t *testing.T) {
 func TestApprovalsShowNamesAsTheyAre(t *testing.T) {
 	g, removed := asking(t, "")
 	c := removal("/a")
-	c.Session, c.Task = "s\ntool  go/list", "t\u202e\ufe0f"
+	c.Session, c.Task = "s\u2028tool  go/list", "t\u202e\ufe0f"
 	told := g.Approvals().Watch(t.Context())
 	for _, pattern := range []string{"", `{"path":"/*"}`} { // the session is still the caller's own
 		got := during(t, func() *tool.Result { return g.Call(t.Context(), c) })
@@ -173,7 +173,7 @@ func TestApprovalsShowNamesAsTheyAre(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range []tool.Approval{p, one, waiting(t, g, 1)[0]} {
-			if p.Session != `s\u000atool  go/list` || p.Task != `t\u202e\ufe0f` {
+			if p.Session != `s\u2028tool  go/list` || p.Task != `t\u202e\ufe0f` {
 				t.Errorf("%q %q", p.Session, p.Task)
 			}
 		}

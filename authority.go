@@ -4,7 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/tenon-mcp/tenon/internal/call"
 	"github.com/tenon-mcp/tenon/internal/config"
@@ -38,8 +42,30 @@ type scoped struct {
 // maxScoped bounds how many views of profiles are kept.
 const maxScoped = 10_000
 
+// maxCallersName bounds the name that a caller gives its session, and the one of its task.
+const maxCallersName = 255
+
+// checkName refuses a name that a caller gives its session or task and that cannot go
+// where it has to: into the environment of a server that is started for it, and into a
+// header. The start would fail, and count against the server, for all.
+func checkName(what, name string) error {
+	problem := ""
+	switch {
+	case len(name) > maxCallersName:
+		problem = fmt.Sprintf("is longer than %d bytes", maxCallersName)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		problem = "holds characters that are not printed"
+	default:
+		return nil
+	}
+	return &tool.Error{Kind: tool.Invalid, Text: "The name of the " + what + " " + problem + ". Nothing was done. Use a shorter one of letters and digits, such as a UUID."}
+}
+
 // as returns the pool as these callers see it. The error is a *tool.Error.
 func (v view) as(s policy.Subject) (*scoped, error) {
+	if err := checkName("session", s.Session); err != nil {
+		return nil, err
+	}
 	profile, err := v.policy.Profile(s)
 	if err != nil {
 		return nil, err
@@ -56,7 +82,12 @@ func (v view) as(s policy.Subject) (*scoped, error) {
 }
 
 // View implements call.Authority.
-func (a authority) View(c *tool.Call) (call.Catalog, error) { return a.as(subjectOf(c)) }
+func (a authority) View(c *tool.Call) (call.Catalog, error) {
+	if err := checkName("task", c.Task); err != nil {
+		return nil, err
+	}
+	return a.as(subjectOf(c))
+}
 
 func subjectOf(c *tool.Call) policy.Subject {
 	return policy.Subject{

@@ -11,9 +11,9 @@ type Call struct {
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // a JSON object, or empty
-	Session   string          `json:"session,omitempty"`
+	Session   string          `json:"session,omitempty"`   // at most 255 bytes that are printed
 	Skill     string          `json:"skill,omitempty"`
-	Task      string          `json:"task_id,omitempty"`
+	Task      string          `json:"task_id,omitempty"` // likewise
 	// IdempotencyKey makes a call that is repeated with the same key and arguments
 	// answer with what came of the first one, in place of running twice. At most
 	// 255 bytes, of the caller's choice.
