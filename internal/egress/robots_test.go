@@ -45,7 +45,7 @@ func TestRobotsRules(t *testing.T) {
 	}
 	start := time.Now()
 	egress.Allowed("User-agent: *\n"+strings.Repeat("Disallow: /"+strings.Repeat("*a", 1000)+"$\n", 250), "tenon", "/"+strings.Repeat("a", 8000))
-	if d := time.Since(start); d > 5*time.Second {
+	if d := time.Since(start); d > 30*time.Second { // it is hours where each star is tried for each letter
 		t.Errorf("hostile patterns took %v", d)
 	}
 }

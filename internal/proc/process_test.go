@@ -95,12 +95,14 @@ func TestLastWords(t *testing.T) {
 		}
 		stop(t, p)
 	}
-	p = start(t, s, command("say", "a last word"))
+	last := command("say", "a last word")
+	last.StdinGrace, last.TermGrace = time.Hour, time.Hour
+	p = start(t, s, last)
 	<-p.Done()
 	if got := readLine(t, p.Stdout()); got != "a last word" {
 		t.Errorf("stdout: %q", got)
 	}
-	if took := stop(t, p); took > 5*time.Second {
+	if took := stop(t, p); took > 30*time.Second {
 		t.Errorf("stopping what has ended took %v", took)
 	}
 	if _, err := p.Stdout().Read(make([]byte, 1)); !errors.Is(err, os.ErrClosed) {
@@ -164,10 +166,14 @@ func TestStopInAHurry(t *testing.T) {
 func TestNoGrace(t *testing.T) {
 	c := command("stubborn", "")
 	c.StdinGrace, c.TermGrace = -1, -1
-	p := start(t, newSpawner(t), c)
-	pids(t, p.Stdout(), 1)
-	if took := stop(t, p); took > 5*time.Second {
-		t.Errorf("took %v", took)
+	best := time.Hour
+	for try := 0; try < 5 && best > time.Second; try++ { // others work on this machine
+		p := start(t, newSpawner(t), c)
+		pids(t, p.Stdout(), 1)
+		best = min(best, stop(t, p))
+	}
+	if best > time.Second { // the usual grace is four
+		t.Errorf("took %v", best)
 	}
 }
 

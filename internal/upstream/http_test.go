@@ -121,8 +121,11 @@ func TestHTTPServerRestarts(t *testing.T) {
 				t.Fatalf("it was not tried: %v", err)
 			}
 		}
-		began := time.Now()
+		began, next := time.Now(), *p.Status().NextTry
 		_, err = p.Call(t.Context(), call("echo", "{}"))
+		if time.Now().After(next) { // it is: it was tried
+			continue
+		}
 		best = min(best, time.Since(began))
 		if tool.KindOf(err) != tool.Unavailable || !strings.Contains(err.Error(), "tried again in ") {
 			t.Fatal(err)

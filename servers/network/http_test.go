@@ -177,7 +177,7 @@ func TestCheckPortTimeout(t *testing.T) {
 	if isError || out["state"] != "timeout" || !strings.Contains(text, "did not answer within 500ms") {
 		t.Errorf("got %q %v", text, out)
 	}
-	if d := time.Since(start); d < 400*time.Millisecond || d > 5*time.Second {
+	if d := time.Since(start); d < 400*time.Millisecond || d > 30*time.Second {
 		t.Errorf("took %v", d)
 	}
 }

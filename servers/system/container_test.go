@@ -72,7 +72,7 @@ func TestSensors(t *testing.T) {
 	}))
 	mustMatch(t, got, `^\| fan \| nct CPU \| 1200 rpm \|  \|$`, `^\| battery \| BAT0 \| 87 % \| Discharging \|$`)
 	start := time.Now()
-	if text, isError := call(t, connect(t, system.Options{}), "get_sensors", nil); isError || !strings.HasPrefix(text, "## Sensors\n") || time.Since(start) > 8*time.Second {
+	if text, isError := call(t, connect(t, system.Options{}), "get_sensors", nil); isError || !strings.HasPrefix(text, "## Sensors\n") || time.Since(start) > 30*time.Second {
 		t.Errorf("after %v: %s", time.Since(start), text)
 	}
 }
@@ -99,7 +99,7 @@ func TestKernelHints(t *testing.T) {
 		}
 	}
 	begin := time.Now()
-	if text, isError := call(t, connect(t, system.Options{}), "get_kernel_hints", nil); isError || !strings.Contains(text, "Killed for want of memory since the start: ") || time.Since(begin) > 5*time.Second {
+	if text, isError := call(t, connect(t, system.Options{}), "get_kernel_hints", nil); isError || !strings.Contains(text, "Killed for want of memory since the start: ") || time.Since(begin) > 30*time.Second {
 		t.Errorf("after %v: %s", time.Since(begin), text)
 	}
 }
