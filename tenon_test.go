@@ -332,12 +332,7 @@ servers:
 // runEverything starts server-everything on a port of its own.
 func runEverything(t *testing.T, path, mode string) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	_ = l.Close()
+	port := testenv.Port(t)
 	cmd := exec.Command(path, mode)
 	cmd.Env = append(os.Environ(), fmt.Sprintf("PORT=%d", port))
 	if err := cmd.Start(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -196,15 +197,18 @@ func (f *Fixture) listen(ctx context.Context, handler http.Handler) error {
 	return nil
 }
 
-// freeAddress returns an address of this machine that nobody listens on.
+// freeAddress returns an address of this machine that nobody listens on. Its port is below
+// those that systems hand out, so that nobody gets it meanwhile who asks for any.
 func freeAddress(ctx context.Context) (string, error) {
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", "localhost:0")
-	if err != nil {
-		return "", err
+	var err error
+	for range 100 {
+		address := fmt.Sprintf("localhost:%d", 16_000+rand.IntN(16_000)) // #nosec G404 -- a guess
+		var l net.Listener
+		if l, err = new(net.ListenConfig).Listen(ctx, "tcp", address); err == nil {
+			return address, l.Close()
+		}
 	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return "localhost:" + port, errors.Join(err, l.Close())
+	return "", fmt.Errorf("no port is free: %w", err)
 }
 
 // listening waits until somebody listens on address, or the program is done.

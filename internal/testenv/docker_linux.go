@@ -53,7 +53,7 @@ func KeepDocker(tb testing.TB) *Docker {
 	}
 	d := &Docker{
 		Socket: filepath.Join(dir, "docker.sock"), Certs: filepath.Join(dir, "client"),
-		TCP: net.JoinHostPort("127.0.0.1", strconv.Itoa(freePort(tb))),
+		TCP: net.JoinHostPort("127.0.0.1", strconv.Itoa(Port(tb))),
 		dir: dir, group: fmt.Sprintf("tenon-docker-%d", os.Getpid()), output: &tailBuffer{},
 	}
 	server := filepath.Join(dir, "server")

@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -63,7 +62,7 @@ func KeepPostgres(tb testing.TB) *Postgres {
 	data := filepath.Join(dir, "data")
 	run(tb, as, filepath.Join(bin, "initdb"), "-D", data, "-A", "trust", "-U", "tenon", "--no-sync", "-E", "UTF8", "--locale=C")
 	p := &Postgres{dir: dir}
-	port := freePort(tb)
+	port := Port(tb)
 	p.URL = fmt.Sprintf("postgres://tenon@127.0.0.1:%d/postgres?sslmode=disable", port)
 	p.start(tb, as, filepath.Join(bin, "postgres"), "-D", data, "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-k", "", "-F")
 	p.await(tb)
@@ -182,18 +181,4 @@ func run(tb testing.TB, as *syscall.SysProcAttr, path string, args ...string) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		tb.Fatalf("%s: %v\n%s", path, err, out)
 	}
-}
-
-func freePort(tb testing.TB) int {
-	tb.Helper()
-	l, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer l.Close()
-	addr, ok := l.Addr().(*net.TCPAddr)
-	if !ok {
-		tb.Fatal("no port")
-	}
-	return addr.Port
 }

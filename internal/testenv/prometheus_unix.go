@@ -56,7 +56,7 @@ func KeepPrometheus(tb testing.TB) *Prometheus {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	port, node := freePort(tb), freePort(tb)
+	port, node := Port(tb), Port(tb)
 	for name, text := range map[string]string{"prometheus.yml": fmt.Sprintf(prometheusConfig, port, node), "rules.yml": prometheusRules} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			tb.Fatal(err)

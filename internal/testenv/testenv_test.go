@@ -2,6 +2,7 @@ package testenv_test
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -116,4 +117,17 @@ func record(t *testing.T, f func(testing.TB)) (r *recorder) {
 	}()
 	f(r)
 	return r
+}
+
+// TestPort: two programs get two ports, below those that systems hand out by themselves.
+func TestPort(t *testing.T) {
+	a := testenv.Port(t)
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", a))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if b := testenv.Port(t); a == b || a >= 32_000 || b >= 32_000 {
+		t.Errorf("%d and %d", a, b)
+	}
 }
