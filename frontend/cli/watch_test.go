@@ -13,6 +13,7 @@ import (
 	tenon "github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/frontend/cli"
 	"github.com/tenon-mcp/tenon/frontend/rest"
+	"github.com/tenon-mcp/tenon/internal/testenv"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -30,8 +31,7 @@ func TestWatchOutlivesTheGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer gw.Close()
-	serve := func(addr string) *httptest.Server {
-		ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", addr)
+	serve := func(ln net.Listener, err error) *httptest.Server {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestWatchOutlivesTheGateway(t *testing.T) {
 		srv.Start()
 		return srv
 	}
-	srv := serve("127.0.0.1:0")
+	srv := serve(testenv.Listen(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	screen := &shown{more: make(chan struct{}, 1)}
 	var wg sync.WaitGroup
@@ -61,7 +61,7 @@ func TestWatchOutlivesTheGateway(t *testing.T) {
 	srv.CloseClientConnections()
 	srv.Close()
 	screen.wait(t, "trying again", 1)
-	srv = serve(addr)
+	srv = serve((&net.ListenConfig{}).Listen(t.Context(), "tcp", addr))
 	defer srv.Close()
 	defer srv.CloseClientConnections()
 	screen.wait(t, "answers again", 1)

@@ -119,15 +119,27 @@ func record(t *testing.T, f func(testing.TB)) (r *recorder) {
 	return r
 }
 
-// TestPort: two programs get two ports, below those that systems hand out by themselves.
-func TestPort(t *testing.T) {
-	a := testenv.Port(t)
-	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", a))
+// TestPorts are free, and below those that systems hand out by themselves.
+func TestPorts(t *testing.T) {
+	port := testenv.Port(t)
+	first, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	if b := testenv.Port(t); a == b || a >= 32_000 || b >= 32_000 {
-		t.Errorf("%d and %d", a, b)
+	defer first.Close()
+	l, err := testenv.Listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = l.Close()
+	again, err := net.Listen("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	for _, p := range []int{port, testenv.Port(t), l.Addr().(*net.TCPAddr).Port} {
+		if p >= 32_768 {
+			t.Errorf("port %d is one that anybody may get", p)
+		}
 	}
 }

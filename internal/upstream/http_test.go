@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/testenv"
 	"github.com/tenon-mcp/tenon/internal/upstream"
 	"github.com/tenon-mcp/tenon/internal/upstreamtest"
 	"github.com/tenon-mcp/tenon/tool"
@@ -34,7 +35,14 @@ func newRemote(t *testing.T) *remote {
 	t.Helper()
 	r := &remote{}
 	r.fault.Store("")
-	r.Server = httptest.NewServer(r)
+	l, err := testenv.Listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Server = httptest.NewUnstartedServer(r)
+	_ = r.Listener.Close()
+	r.Listener = l
+	r.Start()
 	t.Cleanup(func() { r.fault.Store(""); r.CloseClientConnections(); r.Close() })
 	return r
 }

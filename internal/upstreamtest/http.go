@@ -2,6 +2,7 @@ package upstreamtest
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/testenv"
 )
 
 // Transports of Script.Over.
@@ -155,11 +158,13 @@ type host struct {
 // listen serves until the end of in. The URL is printed to out.
 func (s Script) listen(in io.Reader, out io.Writer) {
 	s.began()
-	address := s.Address
-	if address == "" {
-		address = "127.0.0.1:0"
+	var listener net.Listener
+	var err error
+	if s.Address == "" {
+		listener, err = testenv.Listen(context.Background())
+	} else {
+		listener, err = net.Listen("tcp", s.Address)
 	}
-	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
