@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -97,14 +98,26 @@ func (s screen) note(format string, args ...any) {
 	fmt.Fprintln(s.stderr, safe(fmt.Sprintf(format, args...)))
 }
 
-// safe returns s without control characters other than line ends and tabs.
+// safe returns s without control characters other than line ends and tabs, and writes out
+// what would end a line, turn its direction or hide a text in it.
 func safe(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case unicode.IsControl(r) && r != '\n' && r != '\t':
+		case unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) || r >= 0xe0000 && r < 0xe0080:
+			b.WriteString(strings.Trim(strconv.QuoteToASCII(string(r)), `"`))
+		default:
+			b.WriteRune(r)
 		}
-		return r
-	}, s)
+	}
+	return b.String()
+}
+
+// inset returns a text that somebody else wrote as the rest of a line of this program: no
+// other line of it begins like one.
+func inset(text string) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ")
 }
 
 // count shows a number of things.
@@ -119,10 +132,10 @@ func count(n int, thing string) string {
 // output, or the error to standard error.
 func (s screen) printResult(res *tool.Result) {
 	for _, n := range res.Notes {
-		s.note("note: %s", n.Text)
+		s.note("note: %s", inset(n.Text))
 	}
 	if res.Kind != "" {
-		s.note("error: %s", res.Text())
+		s.note("error: %s", inset(res.Text()))
 		return
 	}
 	s.printText(res.Text())
