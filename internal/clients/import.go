@@ -135,6 +135,11 @@ func (p *importer) add(s Server) {
 		r.State = Skipped
 		return
 	}
+	if at := s.zero(); at != "" {
+		r.State = Skipped
+		r.Notes = append(r.Notes, at+" holds a zero byte, which neither a process nor a file of settings can be given: correct it there")
+		return
+	}
 	if n, ok := p.yaml.has(s); ok {
 		r.State, r.Name = Present, n
 		return
@@ -166,6 +171,22 @@ func (p *importer) add(s Server) {
 	p.done = append(p.done, Result{Server: s, Name: r.Name})
 	p.names = append(p.names, r.Name)
 	p.blocks = append(p.blocks, p.yaml.block(p.moved(s, r.Name, &r), r.Name, false))
+}
+
+// zero returns where a server holds a zero byte, or "".
+func (s Server) zero() string {
+	const zero = "\x00"
+	for _, v := range []Pair{{"its command", s.Command}, {"one of its arguments", strings.Join(s.Args, "")}, {"its folder", s.Cwd}, {"its URL", s.URL}} {
+		if strings.Contains(v.Value, zero) {
+			return v.Name
+		}
+	}
+	for _, v := range slices.Concat(s.Env, s.Headers) {
+		if strings.Contains(v.Name+v.Value, zero) {
+			return "the value of " + strings.ReplaceAll(v.Name, zero, "")
+		}
+	}
+	return ""
 }
 
 // comment writes an entry that is not to run as a comment.

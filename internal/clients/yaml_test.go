@@ -109,6 +109,36 @@ func TestClashes(t *testing.T) {
 	}
 }
 
+// What neither a process nor an .env can hold is not taken, and what it was is told.
+func TestImportOfZeroBytes(t *testing.T) {
+	with := func(change func(s *clients.Server)) clients.Server {
+		s := npx("a")
+		change(&s)
+		return s
+	}
+	pair := []clients.Pair{{Name: "A_KEY", Value: "not-a-real-key\x00"}}
+	for want, s := range map[string]clients.Server{
+		"its command holds":          with(func(s *clients.Server) { s.Command = "a\x00b" }),
+		"one of its arguments holds": with(func(s *clients.Server) { s.Args = []string{"x", "\x00"} }),
+		"its folder holds":           with(func(s *clients.Server) { s.Cwd = "/a\x00" }),
+		"the value of A_KEY holds":   with(func(s *clients.Server) { s.Env, s.Held = pair, "switched off" }),
+		"value of A_KEY holds":       {Name: "u", URL: "https://example.com/", Headers: pair},
+		"its URL holds":              {Name: "u", URL: "https://example.com/\x00"},
+	} {
+		plan, err := clients.Import(filepath.Join(t.TempDir(), "tenon.yaml"), []clients.Server{s, npx("b")}, clients.Options{Place: clients.Env, Secret: looksSecret})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := plan.Results[0]
+		if r.State != clients.Skipped || !strings.Contains(strings.Join(r.Notes, "\n"), want+" a zero byte") || len(plan.Secrets) != 0 || strings.Contains(string(plan.Change.After), "0") {
+			t.Errorf("%s: %+v\n%s", want, r, plan.Change.After)
+		}
+		if plan.Results[1].State != clients.Added {
+			t.Errorf("%s: the other one is not taken: %+v", want, plan.Results[1])
+		}
+	}
+}
+
 // The keyring and tenon.yaml itself are places too.
 func TestPlaces(t *testing.T) {
 	s := npx("a")
