@@ -53,11 +53,18 @@ func maskNames(secrets *redact.Redactor, a tool.Approval) tool.Approval {
 		*text = secrets.Text(*text)
 	}
 	// The name of the caller stays: by it the one who decides is told from the one who asks.
-	for _, name := range []*string{&a.Session, &a.Task, &a.Skill, &a.Server, &a.Tool} {
+	for _, name := range []*string{&a.Session, &a.Task, &a.Skill, &a.Server, &a.Tool, &a.DecidedBy} {
 		*name = approval.Visible(*name)
 	}
 	if len(a.Pattern) > 0 {
 		a.Pattern = secrets.JSON(a.Pattern)
 	}
+	return a
+}
+
+// ShownApproval returns an approval for people to see: its caller too has no name that is
+// read as something else. Who compares names takes the approval as it is.
+func ShownApproval(a tool.Approval) tool.Approval {
+	a.Caller.Name = approval.Visible(a.Caller.Name)
 	return a
 }

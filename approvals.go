@@ -82,7 +82,7 @@ func (a *Approvals) open(ctx context.Context) (*approval.Broker, error) {
 
 // tell takes each approval as it is asked for, and as it leaves pending.
 func (a *Approvals) tell(p tool.Approval) {
-	p = maskNames(a.g.secrets, p)
+	p = ShownApproval(maskNames(a.g.secrets, p))
 	log := a.g.log.Info
 	if p.Status == tool.ApprovalPending {
 		log = a.g.log.Warn // somebody is to do something

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	tenon "github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/frontend/rest"
 	"github.com/tenon-mcp/tenon/tool"
 )
@@ -450,7 +451,7 @@ func printApprovals(a *app, items []tool.Approval, recent bool) {
 
 // who names the caller of a call.
 func who(p tool.Approval) string {
-	text := cmp.Or(p.Caller.Name, "local user")
+	text := cmp.Or(tenon.ShownApproval(p).Caller.Name, "local user")
 	if p.Caller.Via != "" {
 		text += " over " + p.Caller.Via
 	}

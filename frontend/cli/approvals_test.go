@@ -93,7 +93,7 @@ func TestWatchOnATerminal(t *testing.T) {
 	act := func(session string) <-chan *tool.Result {
 		out := make(chan *tool.Result, 1)
 		wg.Go(func() {
-			out <- gw.Call(t.Context(), tool.Call{Server: "go", Tool: "act", Session: session, Arguments: json.RawMessage(`{}`)})
+			out <- gw.Call(t.Context(), tool.Call{Server: "go", Tool: "act", Session: session, Caller: tool.Caller{Name: "a\u3164\nb"}, Arguments: json.RawMessage(`{}`)})
 		})
 		return out
 	}
@@ -115,6 +115,7 @@ func TestWatchOnATerminal(t *testing.T) {
 	}
 	screen.wait(t, "go/act: denied by approver", 1)
 	screen.wait(t, "y, s, n or nothing", 1)
+	screen.wait(t, `who          a\u3164\u000ab`, 3)
 
 	// What is left to somebody else is asked no more, and the next one is.
 	first, second := act("t"), act("u")

@@ -41,6 +41,7 @@ func question(a tool.Approval) ([]byte, error) {
 	if len(a.Arguments) > maxShown {
 		return nil, errTooLong
 	}
+	a = tenon.ShownApproval(a)
 	args := bytes.NewBuffer(nil)
 	if json.Indent(args, a.Arguments, "", "  ") != nil {
 		args = bytes.NewBuffer(a.Arguments)

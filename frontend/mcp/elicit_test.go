@@ -83,6 +83,20 @@ func remove(t *testing.T, cs *sdk.ClientSession, path string) (string, bool) {
 	return text(res), res.IsError
 }
 
+// The name of a caller writes no lines of its own into what a person reads.
+func TestElicitationShowsTheCallerAsItIs(t *testing.T) {
+	params, err := mcp.Question(tool.Approval{ID: "apv_1", Caller: tool.Caller{Name: "oidc:a\u202e\u3164\nImpact: none"}, Server: "go", Tool: "remove", Arguments: []byte("{}")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var q struct {
+		Message string `json:"message"`
+	}
+	if err := json.Unmarshal(params, &q); err != nil || !strings.HasPrefix(q.Message, `The caller oidc:a\u202e\u3164\u000aImpact: none asks to run remove of go`) {
+		t.Errorf("%v, %q", err, q.Message)
+	}
+}
+
 // The official client is asked in both eras, and what its person says holds.
 func TestElicitation(t *testing.T) {
 	for _, version := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {

@@ -49,6 +49,9 @@ func (a approvals) list(r *http.Request, _ tool.Caller) (response, error) {
 	if items == nil {
 		items = []tool.Approval{}
 	}
+	for i := range items {
+		items[i] = tenon.ShownApproval(items[i])
+	}
 	b, err := marshal(approvalList{items})
 	return response{contentType: typeJSON, body: b}, err
 }
@@ -61,7 +64,7 @@ func (a approvals) get(r *http.Request, _ tool.Caller) (response, error) {
 	if err != nil {
 		return response{}, undecided(err)
 	}
-	b, err := marshal(p)
+	b, err := marshal(tenon.ShownApproval(p))
 	return response{contentType: typeJSON, body: b}, err
 }
 
@@ -87,7 +90,7 @@ func (a approvals) decide(r *http.Request, caller tool.Caller) (response, error)
 	if p, err = a.gw.Approvals().Decide(r.Context(), id, v); err != nil {
 		return response{}, undecided(err)
 	}
-	b, err := marshal(p)
+	b, err := marshal(tenon.ShownApproval(p))
 	return response{contentType: typeJSON, body: b}, err
 }
 

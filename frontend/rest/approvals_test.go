@@ -55,7 +55,7 @@ func removing(t *testing.T, gw *tenon.Gateway) (tool.Approval, <-chan *tool.Resu
 	out := make(chan *tool.Result, 1)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		out <- gw.Call(t.Context(), tool.Call{Server: "go", Tool: "remove", Session: "s", Arguments: json.RawMessage(`{"path":"/tmp/<a>"}`)})
+		out <- gw.Call(t.Context(), tool.Call{Server: "go", Tool: "remove", Session: "s", Caller: tool.Caller{Name: "x\u200b"}, Arguments: json.RawMessage(`{"path":"/tmp/<a>"}`)})
 	})
 	t.Cleanup(wg.Wait)
 	for p := range told {
@@ -174,6 +174,30 @@ func TestClientDecides(t *testing.T) {
 	}
 }
 
+// The name of a caller is shown as it is, wherever an approval is.
+func TestApprovalsShowTheCallerAsItIs(t *testing.T) {
+	gw := asking(t, "1m")
+	srv := serve(t, gw)
+	const name, want = "oidc:a\u202e\u3164\nb", `"name":"oidc:a\\u202e\\u3164\\u000ab"`
+	told := gw.Approvals().Watch(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		gw.Call(t.Context(), tool.Call{Server: "go", Tool: "remove", Caller: tool.Caller{Name: name}, Arguments: json.RawMessage(`{"path":"/tmp/a"}`)})
+	})
+	p := <-told
+	if compared, err := gw.Approvals().Get(t.Context(), p.ID); err != nil || compared.Caller.Name != name {
+		t.Errorf("what is compared is %q, %v", compared.Caller.Name, err)
+	}
+	for _, c := range [][3]string{
+		{"GET", "/approvals", ""}, {"GET", "/approvals?status=recent", ""}, {"GET", "/approvals/" + p.ID, ""}, {"POST", "/approvals/" + p.ID + "/decide", `{"decision":"denied"}`},
+	} {
+		if status, body := as(t, srv, approverToken, c[0], c[1], c[2]); status != 200 || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %s", c[1], status, body)
+		}
+	}
+}
+
 // The stream begins with what waits, tells what comes, and ends with the gateway.
 func TestEvents(t *testing.T) {
 	gw := asking(t, "1m")
@@ -208,7 +232,7 @@ func TestEvents(t *testing.T) {
 		}
 		return "", a
 	}
-	if name, a := next(); name != "tool_pending_approval" || a.ID != p.ID {
+	if name, a := next(); name != "tool_pending_approval" || a.ID != p.ID || a.Caller.Name != `x\u200b` {
 		t.Errorf("%s %+v", name, a)
 	}
 	if _, err := gw.Approvals().Decide(t.Context(), p.ID, tool.Verdict{By: "x"}); err != nil {

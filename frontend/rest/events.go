@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	tenon "github.com/tenon-mcp/tenon"
 	"github.com/tenon-mcp/tenon/tool"
 )
 
@@ -66,7 +67,7 @@ func eventOf(p tool.Approval) event {
 	if p.Status == tool.ApprovalPending {
 		name = "tool_pending_approval"
 	}
-	b, err := marshal(p)
+	b, err := marshal(tenon.ShownApproval(p))
 	if err != nil { // an approval always marshals
 		return event{}
 	}
