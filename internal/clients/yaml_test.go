@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tenon-mcp/tenon/internal/clients"
+	"github.com/tenon-mcp/tenon/internal/source"
 )
 
 func npx(name string, args ...string) clients.Server {
@@ -177,5 +178,24 @@ func TestAddEnv(t *testing.T) {
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
+
+// What is written is read again as it was: else nothing is.
+func TestAddEnvIsReadAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), ".env")
+	write(t, path, "B=kept\n")
+	good := []clients.Secret{{Name: "A", Value: "a\r\n\tb\r#\u2028 $X\\n`'\"\ufeff"}, {Name: "B", Value: "other"}}
+	c, err := clients.AddEnv(path, good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, wrong := source.ParseDotenv(source.NewFile(path, 1), c.After); len(wrong) > 0 || got["A"] != good[0].Value || got["B"] != "kept" {
+		t.Errorf("%q, %v", got, wrong)
+	}
+	const value = "a\x00b"
+	c, err = clients.AddEnv(path, append(good, clients.Secret{Server: "s", Key: "THE_KEY", Name: "C", Value: value}))
+	if err == nil || !strings.Contains(err.Error(), "value of THE_KEY of the server s") || strings.Contains(err.Error(), value) || c.After != nil {
+		t.Errorf("%v, %q", err, c.After)
 	}
 }
