@@ -486,7 +486,7 @@ func TestScopes(t *testing.T) {
 			[]string{
 				`{"n":7,"path":"/tmp/x/y","deep":false}`, `{"n":7,"path":"/tmp/x\\y","deep":false}`, `{"n":7,"path":"/tmp/..","deep":false}`,
 				`{"n":7,"path":"/tmp/a\u0000b","deep":false}`, `{"n":7,"path":"/tmp/x\n; rm -rf .","deep":false}`, `{"n":7,"path":"/tmp/\u202ex","deep":false}`,
-				`{"n":7,"path":"/tmp/%2e%2e","deep":false}`, `{"n":7,"path":"/tmp/%252e.","deep":false}`,
+				`{"n":7,"path":"/tmp/%2e%2e","deep":false}`, `{"n":7,"path":"/tmp/%252e.","deep":false}`, `{"n":7,"path":"/tmp/x%2fy","deep":false}`,
 				`{"path":"/etc/a","deep":false,"n":7}`, `{"path":"/tmp/b","deep":true,"n":7}`, `{"path":"/tmp/b","n":7}`,
 				`{"path":"/tmp/b","deep":false,"n":7,"more":1}`, `{"path":["/tmp/b"],"deep":false,"n":7}`, `{}`,
 				`{"path":"/tmp/b","path":"/etc/a","deep":false,"n":7}`, `{"path":"/etc/a","path":"/tmp/b","deep":false,"n":7}`, `{"path":"/tmp/b","deep":false,"n":7.0}`,

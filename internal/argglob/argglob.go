@@ -11,6 +11,10 @@
 // In a glob * is any text without / and \, ** is any text, ? is one character but
 // these, and \ quotes what follows. All else stands for itself. In the host of an address
 // (https://*.example.com/**) none of them is what could end it: / \ ? # @ %.
+//
+// A glob says what may be. A text with escapes (%2f) therefore fits only where it does so
+// as it stands and as it is read by those who read them. What is to be kept away is not
+// said with a glob: it would miss what is written in yet another way.
 package argglob
 
 import (
@@ -29,7 +33,8 @@ const MaxLen = 4096
 type Glob struct {
 	text  string
 	re    *regexp.Regexp
-	plain bool // all of it is as in Plain
+	read  []*regexp.Regexp // for each of its readings, the first of which is re
+	plain bool             // all of it is as in Plain
 }
 
 // Compile returns a glob. The error says what is wrong with its text.
@@ -37,20 +42,41 @@ func Compile(text string) (*Glob, error) {
 	if len(text) > MaxLen || !utf8.ValidString(text) {
 		return nil, fmt.Errorf("it is no text in UTF-8 of at most %d bytes", MaxLen)
 	}
-	return &Glob{text, regexp.MustCompile(expression(text)), Plain(text) == text}, nil // what is quoted always compiles
+	g := &Glob{text: text, plain: Plain(text) == text}
+	all, _ := readings(text)
+	for _, r := range all {
+		g.read = append(g.read, regexp.MustCompile(expression(r))) // what is quoted always compiles
+	}
+	g.re = g.read[0]
+	return g, nil
 }
 
 // String returns the text of the glob.
 func (g *Glob) String() string { return g.text }
 
-// Match reports whether a text fits, also as programs read it that know no full width.
-// One that climbs fits only a glob that is the same, character by character. A text with
-// characters that are not seen is for Unseen.
+// Match reports whether a text fits, also as programs read it that know no full width, or
+// that read its escapes. One that climbs fits only a glob that is the same, character by
+// character. A text with characters that are not seen is for Unseen.
 func (g *Glob) Match(text string) bool {
 	if text == g.text {
 		return true
 	}
-	return g.re.MatchString(text) && !climbs(text) && (!g.plain || g.re.MatchString(Plain(text)))
+	return g.re.MatchString(text) && !climbs(text) && (!g.plain || g.re.MatchString(Plain(text))) && g.unescaped(text)
+}
+
+// unescaped reports whether a text fits also once its escapes are read. Those of the glob
+// are read then as well.
+func (g *Glob) unescaped(text string) bool {
+	if !strings.Contains(Plain(text), "%") {
+		return true
+	}
+	all, ok := readings(text)
+	for i, r := range all {
+		if !g.read[min(i, len(g.read)-1)].MatchString(r) {
+			return false
+		}
+	}
+	return ok
 }
 
 // authority returns where the host of an address stands in a glob.

@@ -13,6 +13,20 @@ func TestMatch(t *testing.T) {
 			[]string{"/tmp/", "/tmp/a", "/tmp/.a", "/tmp/...a"},
 			[]string{"/tmp", "/tmp/a/b", `/tmp/a\b`, "/tmp/..", "/tmp/.. ", "/tmp/%2e%2E", "/tmp/%252e.", "/tmp/．．", "x/tmp/a"},
 		},
+		// * and ? pass no slash, however it is written.
+		"/data/*/x": {
+			[]string{"/data/a/x", "/data/a%20b/x", "/data/%C3%A4/x", "/data/100%/x", "/data/50%zz/x", "/data/%e4/x"},
+			[]string{
+				"/data/a%2fb/x", "/data/a%2Fb/x", "/data/a%5cb/x", "/data/a%5Cb/x", "/data/a%252fb/x", "/data/a%u002fb/x", "/data/a%u005cb/x", "/data/a%c0%afb/x", "/data/a%c1%9cb/x",
+				"/data/a%c1%2fb/x", "/data/a%ef%bc%8fb/x", "/data/a%ef%bc%bcb/x", "/data/a％2fb/x", "/data/a%2f..%2fetc", "/data/a%25252fb/x",
+			},
+		},
+		"/one/?":          {[]string{"/one/a", "/one/%"}, []string{"/one/%2f", "/one/%61"}},
+		"/two/**":         {[]string{"/two/a%2fb", "/two/a%5Cb%252Fc"}, []string{"/two/a%2f..%2f..%2fetc"}},
+		"/a%2fb/*":        {[]string{"/a%2fb/c", "/a%2fb/c%20d"}, []string{"/a/b/c", "/a%2fb/c%2fd", "/a%2Fb/c"}},
+		"/a%252fb/*":      {[]string{"/a%252fb/c", "/a%252fb/%C3%A4"}, []string{"/a%252fb/c%252fd", "/a%2fb/c"}},
+		"/日本／x/*":         {[]string{"/日本／x/y%20", "/日本／x/y"}, []string{"/日本／x/y%2fz"}},
+		"http://h.test/*": {[]string{"http://h.test/a%20b?c=%26"}, []string{"http://h.test/?next=%2fb"}},
 		"/tmp/**": {
 			[]string{"/tmp/", "/tmp/a/b", "/tmp/a..b"},
 			[]string{"/tmp/../etc", "/tmp/a/..", `/tmp/x\..\y`, "/tmp/%2e%2e/x", "/tmp/x%2f..", "/tmp/%25252e", "/tmp/...", "/tmp/..;/x"},

@@ -17,19 +17,31 @@ const ends = `/\?#;:=&` + "∕⁄⧸╱⟋∖⧵⧹╲⟍¥￥₩￦"
 // climbs reports whether a text that is a path leaves the folder that it names, as it
 // stands or once its escapes are read, however some program reads them.
 func climbs(text string) bool {
-	for range 3 {
-		for s := range strings.FieldsFuncSeq(text, isEnd) {
+	all, ok := readings(text)
+	for _, r := range all {
+		for s := range strings.FieldsFuncSeq(r, isEnd) {
 			if isUp(s) {
 				return true
 			}
 		}
+	}
+	return !ok
+}
+
+// readings returns a text as it stands, and as it is once its escapes are read, and once
+// more: each time by programs that keep bytes apart that are no character, and by those
+// that do not. It is not ok where it is escaped more often than anybody does by chance.
+func readings(text string) (all []string, ok bool) {
+	all = []string{text}
+	for range 3 {
 		plain := unescape(text)
 		if plain == text {
-			return false
+			return all, true
 		}
+		all = append(all, strings.ToValidUTF8(string(percent(text)), string(utf8.RuneError)), plain)
 		text = plain
 	}
-	return true // it is escaped more often than anybody does by chance
+	return all, false
 }
 
 func isEnd(r rune) bool { return unicode.IsControl(r) || strings.ContainsRune(ends, r) }
