@@ -13,8 +13,9 @@ package answer
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/tenon-mcp/tenon/internal/unseen"
 )
 
 // Line returns foreign text fit for one line: without control and invisible
@@ -24,13 +25,10 @@ func Line(s string, limit int) string {
 		s = s[:8*limit]
 	}
 	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\r' || r == '\t':
+		if r == '\n' || r == '\r' || r == '\t' {
 			return ' '
-		case r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
-			return '?'
 		}
-		return r
+		return unseen.Mark(r)
 	}, s)
 	return Cut(s, limit)
 }

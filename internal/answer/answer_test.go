@@ -10,7 +10,7 @@ import (
 
 func TestLine(t *testing.T) {
 	for s, want := range map[string]string{
-		"a\x1b[31mb\nc\td": "a?[31mb c d", "\u202eabc\u200b": "?abc?", "bad \xff": "bad ?", "磁盘空间不足": "磁盘空间不足", "": "",
+		"a\x1b[31mb\nc\td": "a?[31mb c d", "\u202eabc\u200b": "?abc?", "bad \xff": "bad ?", "⚠\ufe0f \u3164a\U000e0101": "⚠ ?a", "磁盘空间不足": "磁盘空间不足", "": "",
 	} {
 		if got := answer.Line(s, 20); got != want {
 			t.Errorf("%q: %q, want %q", s, got, want)

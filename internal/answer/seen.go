@@ -42,7 +42,7 @@ func (e *Eye) Seen(s string) string {
 		switch {
 		case r == 0x85 || r == 0x2028 || r == 0x2029:
 			r = ' '
-		case unseen(r) && !e.needed(r):
+		case hides(r) && !e.needed(r):
 			if r != 0xad && (r < 0x2061 || r > 0x2064) {
 				e.Hidden++
 			}
@@ -65,7 +65,7 @@ func suspect(s string) int {
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
-		if unseen(r) || r == 0x2028 || r == 0x2029 {
+		if hides(r) || r == 0x2028 || r == 0x2029 {
 			return i
 		}
 		i += size - 1
@@ -73,8 +73,10 @@ func suspect(s string) int {
 	return -1
 }
 
-// unseen reports whether a character has no shape of its own.
-func unseen(r rune) bool {
+// hides reports whether a character has no shape of its own. It is not unseen.Is: texts of
+// documents have signs of Arabic numbers, private characters with a font of their own, and
+// places for pictures, which are to stay.
+func hides(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t' || r == '\r':
 		return false

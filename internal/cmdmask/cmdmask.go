@@ -15,7 +15,8 @@ import (
 	"strings"
 	"sync"
 	"unicode"
-	"unicode/utf8"
+
+	"github.com/tenon-mcp/tenon/internal/unseen"
 )
 
 // A command line is where people leave passwords, and an answer of a tool goes
@@ -313,12 +314,7 @@ func holdsCommand(s string) bool {
 // plain returns s fit for one line of an answer: without control characters, and
 // cut in its middle to at most limit characters.
 func plain(s string, limit int) string {
-	s = strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			return '?'
-		}
-		return r
-	}, s)
+	s = strings.Map(unseen.Mark, s)
 	r := []rune(s)
 	if len(r) <= limit {
 		return s

@@ -12,7 +12,7 @@ import (
 // nobody sees, and cut to at most limit characters.
 func Plain(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
-		switch {
+		switch { // not unseen.Mark: signs as pictures stay, which Seen looks after
 		case r == '\n' || r == '\r' || r == '\t':
 			return ' '
 		case r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r):

@@ -8,12 +8,15 @@
 //	unseen.Is('é')               // false
 //	unseen.In("emoji ❤\ufe0f") // '\ufe0f', true
 //
+//	strings.Map(unseen.Mark, "a\u202eb") // "a?b": fit for an answer of one line
+//
 // Spaces, of whatever width, are seen as a gap and are none of them.
 package unseen
 
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Is reports whether nobody sees a character: controls, tabs and line ends included;
@@ -48,4 +51,19 @@ func In(s string) (rune, bool) {
 		}
 	}
 	return 0, false
+}
+
+// Mark returns what stands in a line for a character that somebody else wrote: itself,
+// or a question mark for one that nobody sees or that is none. What only chooses a shape
+// for the character before it, as behind many emoji, is left out.
+func Mark(r rune) rune {
+	switch {
+	case r == utf8.RuneError:
+		return '?'
+	case r < 0x7f && r >= ' ' || !Is(r):
+		return r
+	case unicode.Is(unicode.Variation_Selector, r):
+		return -1
+	}
+	return '?'
 }

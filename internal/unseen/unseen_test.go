@@ -1,6 +1,7 @@
 package unseen_test
 
 import (
+	"strings"
 	"testing"
 	"unicode"
 
@@ -45,5 +46,12 @@ func TestNothingIgnorableIsSeen(t *testing.T) {
 		if unseen.Is(r) && unicode.In(r, unicode.Zs, unicode.N, unicode.P, unicode.Sm, unicode.Sc, unicode.Sk) {
 			t.Errorf("%U is not seen", r)
 		}
+	}
+}
+
+func TestMark(t *testing.T) {
+	const text, want = "é \x1b[31m\n\t\x85\u00ad\u202e\u200b\u3164\u2800\ue000\U000e0041\xff漢⚠\ufe0f b\U000e0100", "é ?[31m??" + "?????" + "???" + "?漢⚠ b"
+	if got := strings.Map(unseen.Mark, text); got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

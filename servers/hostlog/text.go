@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/tenon-mcp/tenon/internal/cmdmask"
+	"github.com/tenon-mcp/tenon/internal/unseen"
 )
 
 // plain returns foreign text fit for one line of an answer.
@@ -27,15 +27,13 @@ func clean(s string, bytes int) string {
 	s = strings.ToValidUTF8(s, "?")
 	s = cmdmask.WithoutEscapes(s)
 	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
+		switch r {
+		case '\n', '\t':
 			return r
-		case r == '\r':
+		case '\r':
 			return -1
-		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
-			return '?'
 		}
-		return r
+		return unseen.Mark(r)
 	}, s)
 }
 

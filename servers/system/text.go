@@ -3,20 +3,15 @@ package system
 import (
 	"fmt"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/tenon-mcp/tenon/internal/unseen"
 )
 
 // plain returns s fit for one line of an answer: without control characters,
 // which a foreign name may hold, and cut in its middle to at most limit
 // characters, so that both ends of a path can still be read.
 func plain(s string, limit int) string {
-	s = strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			return '?'
-		}
-		return r
-	}, s)
+	s = strings.Map(unseen.Mark, s)
 	r := []rune(s)
 	if len(r) <= limit {
 		return s

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/tenon-mcp/tenon/internal/unseen"
 	"github.com/tenon-mcp/tenon/servers/winlog/evtx"
 )
 
@@ -25,8 +26,10 @@ func plain(s string, limit int) string {
 				continue
 			}
 			r = ' '
-		case r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
-			r = '?'
+		default:
+			if r = unseen.Mark(r); r < 0 {
+				continue
+			}
 		}
 		space = r == ' '
 		if n == limit {
@@ -41,15 +44,13 @@ func plain(s string, limit int) string {
 // raw returns foreign text as data: whole, but for control characters and its length.
 func raw(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
+		switch r {
+		case '\n', '\t':
 			return r
-		case r == '\r':
+		case '\r':
 			return -1
-		case r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
-			return '?'
 		}
-		return r
+		return unseen.Mark(r)
 	}, s)
 	if utf8.RuneCountInString(s) > limit {
 		return string([]rune(s)[:limit]) + "…"

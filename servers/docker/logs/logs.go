@@ -19,10 +19,9 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/tenon-mcp/tenon/internal/cmdmask"
+	"github.com/tenon-mcp/tenon/internal/unseen"
 )
 
 // MaxLine is how many bytes of a line are kept.
@@ -196,12 +195,9 @@ func clean(s string) string {
 	}
 	s = cmdmask.WithoutEscapes(s)
 	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\t':
+		if r == '\t' {
 			return r
-		case r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
-			return '?'
 		}
-		return r
+		return unseen.Mark(r)
 	}, s)
 }

@@ -54,7 +54,7 @@ func TestFrames(t *testing.T) {
 }
 
 func TestTerminal(t *testing.T) {
-	got, err := all(strings.NewReader("2026-01-02T03:04:05Z \x1b[1;31mred\x1b[0m\x1b]0;title\x07 \x1bM\x1b\r\n10%\r20%\nnot \x00 \u202e\tplain \xff\n\x1b["), true)
+	got, err := all(strings.NewReader("2026-01-02T03:04:05Z \x1b[1;31mred\x1b[0m\x1b]0;title\x07 \x1bM\x1b\r\n10%\r20%\nnot \x00 \u202e\tplain \xff ⚠\ufe0f\u3164a\U000e0101\n\x1b["), true)
 	var texts []string
 	for _, l := range got {
 		texts = append(texts, l.Text)
@@ -62,7 +62,7 @@ func TestTerminal(t *testing.T) {
 			t.Errorf("%+v", l)
 		}
 	}
-	if diff := cmp.Diff([]string{"red ", "20%", "not ? ?\tplain ?", ""}, texts); diff != "" || err != nil {
+	if diff := cmp.Diff([]string{"red ", "20%", "not ? ?\tplain ? ⚠?a", ""}, texts); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
 }
