@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tenon-mcp/tenon/internal/unseen"
 )
 
 // Bounds of one JSON text. What is beyond them is not taken apart.
@@ -307,17 +309,16 @@ func quote(out []byte, s string, visible bool) []byte {
 // Show returns s for people: whatever cannot be seen, or would control a terminal,
 // is an escape such as \u{200b}. Line ends and tabs stay where lines is set.
 func Show(s string, lines bool) string {
-	clean := true
-	for _, r := range s {
-		clean = clean && (unicode.IsPrint(r) || lines && (r == '\n' || r == '\t'))
+	seen := func(r rune) bool {
+		return unicode.IsPrint(r) && !unseen.Is(r) || lines && (r == '\n' || r == '\t')
 	}
-	if clean {
+	if !strings.ContainsFunc(s, func(r rune) bool { return !seen(r) }) {
 		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
 		switch {
-		case unicode.IsPrint(r) || lines && (r == '\n' || r == '\t'):
+		case seen(r):
 			b.WriteRune(r)
 		case r == '\n':
 			b.WriteString(`\n`)

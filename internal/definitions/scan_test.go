@@ -304,3 +304,14 @@ func FuzzScan(f *testing.F) {
 		}
 	})
 }
+
+// What a person is shown has no letters without ink, which count as printed, and no selectors.
+func TestShow(t *testing.T) {
+	const in, want = "é 漢\u3164\u2800\ufe0f\U000e0100\u202e\x1b\n\t", `é 漢\u{3164}\u{2800}\u{fe0f}\u{e0100}\u{202e}\u{1b}`
+	if got := definitions.Show(in, false); got != want+`\n\t` {
+		t.Errorf("%q", got)
+	}
+	if got := definitions.Show(in, true); got != want+"\n\t" {
+		t.Errorf("%q, by lines", got)
+	}
+}
