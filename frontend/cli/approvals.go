@@ -337,7 +337,7 @@ func (w *watching) news(p tool.Approval) {
 		b, _ := json.Marshal(p) // it came as JSON
 		w.printText(string(b))
 	case p.Status != tool.ApprovalPending:
-		w.printText(resolvedLine(p))
+		w.printText(inset(resolvedLine(p)))
 		w.drop(i)
 	case w.lines == nil:
 		printApproval(w.app, p)
@@ -410,7 +410,7 @@ func (w *watching) answer(ctx context.Context, line string) {
 	}
 	p := w.queue[0]
 	if _, err := w.c.Approvals().Decide(ctx, p.ID, v); err != nil {
-		w.note("error: %v", err)
+		w.note("error: %s", inset(err.Error()))
 	}
 	if i := w.index(p.ID); i >= 0 {
 		w.drop(i)
@@ -468,7 +468,7 @@ func printApproval(a *app, p tool.Approval) {
 		return
 	}
 	args := bytes.NewBuffer(nil)
-	if json.Indent(args, p.Arguments, "  ", "  ") != nil {
+	if json.Indent(args, p.Arguments, "", "  ") != nil {
 		args = bytes.NewBuffer(p.Arguments)
 	}
 	lines := [][2]string{
@@ -493,7 +493,7 @@ func printApproval(a *app, p tool.Approval) {
 	var b strings.Builder
 	for _, l := range lines {
 		if l[1] != "" {
-			fmt.Fprintf(&b, "%-13s%s\n", l[0], safe(l[1]))
+			fmt.Fprintf(&b, "%-13s%s\n", l[0], inset(safe(l[1])))
 		}
 	}
 	a.printText(b.String())

@@ -136,8 +136,9 @@ func TestWatchOnATerminal(t *testing.T) {
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%d wait, %v", len(all), err)
 	}
-	if _, err := gw.Approvals().Decide(t.Context(), all[0].ID, tool.Verdict{By: "x"}); err != nil {
+	if _, err := gw.Approvals().Decide(t.Context(), all[0].ID, tool.Verdict{By: "x", Why: "no\ngo/act: approved"}); err != nil {
 		t.Error(err)
 	}
 	<-first
+	screen.wait(t, "go/act: denied by x: no\n  go/act: approved", 1) // no line of its own
 }

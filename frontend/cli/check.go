@@ -108,7 +108,7 @@ func printReport(a *app, r *tenon.Report) {
 		case s.State == tool.StateReady:
 			fmt.Fprintf(&b, " (%s)", count(s.Tools, "tool"))
 		case s.Reason != "":
-			fmt.Fprintf(&b, ": %s", s.Reason)
+			fmt.Fprintf(&b, ": %s", inset(s.Reason))
 		}
 		b.WriteString("\n")
 		if s.State == tool.StateFailed && s.Stderr != "" {

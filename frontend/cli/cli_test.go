@@ -201,6 +201,11 @@ func TestFailureIsInset(t *testing.T) {
 	if log := c.log.String(); code == 0 || !strings.Contains(log, "error: no\n  note: approved by ann\n") || strings.Contains(log, "\nnote: approved") {
 		t.Errorf("exit code %d: %q", code, log)
 	}
+	c = command{args: []string{"import", "--file", filepath.Join(t.TempDir(), "a\nnote: b")}} // an error of the command, with words that came
+	code = c.run(t.Context(), t)
+	if log := c.log.String(); code == 0 || !strings.Contains(log, "a\n  note: b") {
+		t.Errorf("exit code %d: %q", code, log)
+	}
 }
 
 func TestPersonIsShownThatItGoesOn(t *testing.T) {

@@ -152,7 +152,7 @@ func (a *app) tell(err error) {
 			a.note("error: %s", strings.TrimRight(m.String()+"\n"+m.Excerpt, "\n"))
 		}
 	} else {
-		a.note("error: %s", p.text)
+		a.note("error: %s", inset(p.text))
 	}
 	if p.hint != "" {
 		a.note("hint: %s", p.hint)

@@ -115,7 +115,7 @@ func runTools(ctx context.Context, a *app, p pool, o tenon.ListOptions, f rest.F
 	if f != rest.Prompt { // declarations have no place for servers that failed
 		for _, s := range listing.Servers {
 			if s.Error != "" {
-				a.note("warning: server %s: %s", s.Name, s.Error)
+				a.note("warning: server %s: %s", s.Name, inset(s.Error))
 			}
 		}
 	}
@@ -154,7 +154,7 @@ func noteWithheld(a *app, l *tool.Listing) {
 	var hints []string
 	for _, s := range l.Servers {
 		for _, w := range s.Withheld {
-			a.note("withheld: %s/%s: %s", s.Name, w.Name, w.Reason)
+			a.note("withheld: %s/%s: %s", s.Name, w.Name, inset(w.Reason))
 			if w.Opens != "" && !told[w.Rule] {
 				told[w.Rule] = true
 				hints = append(hints, s.Name+"/"+w.Name+": "+w.Opens)
@@ -239,7 +239,7 @@ func printStatus(a *app, status []tool.ServerStatus, now time.Time) {
 			a.printText(safe(s.Name + " said last:\n  " + strings.ReplaceAll(strings.TrimSpace(s.Stderr), "\n", "\n  ")))
 		}
 		for _, c := range s.Concerns {
-			a.printText(safe("warning: " + s.Name + ": " + c))
+			a.printText(safe("warning: " + s.Name + ": " + inset(c)))
 		}
 	}
 }
