@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -152,6 +153,12 @@ func listen(t *testing.T, h http.Handler) string {
 // configuration with it, and a channel that gets a value for each slow call.
 func speaker(t *testing.T) (config string, begun <-chan struct{}) {
 	t.Helper()
+	return speakerUntil(t, nil)
+}
+
+// speakerUntil is [speaker] whose tool slow takes until over is closed, if there is such.
+func speakerUntil(t *testing.T, over <-chan struct{}) (config string, begun <-chan struct{}) {
+	t.Helper()
 	srv := sdk.NewServer(&sdk.Implementation{Name: "speaker", Version: "1"}, nil)
 	calls := make(chan struct{}, 10)
 	type in struct {
@@ -163,8 +170,13 @@ func speaker(t *testing.T) (config string, begun <-chan struct{}) {
 	sdk.AddTool(srv, &sdk.Tool{Name: "say"}, say)
 	sdk.AddTool(srv, &sdk.Tool{Name: "slow"}, func(ctx context.Context, r *sdk.CallToolRequest, in in) (*sdk.CallToolResult, any, error) {
 		calls <- struct{}{}
+		var late <-chan time.Time
+		if over == nil {
+			late = time.After(900 * time.Millisecond)
+		}
 		select {
-		case <-time.After(900 * time.Millisecond):
+		case <-late:
+		case <-over:
 		case <-ctx.Done():
 		}
 		return say(ctx, r, in)
@@ -210,13 +222,30 @@ func TestFailureIsInset(t *testing.T) {
 
 func TestPersonIsShownThatItGoesOn(t *testing.T) {
 	config, _ := speaker(t)
-	for watched, want := range map[bool]string{true: "speaker/slow 500ms", false: ""} {
-		var out bytes.Buffer
-		c := command{args: []string{"call", "speaker", "slow", "-a", "text=done", "--config", config}, stdout: &out, watched: watched}
-		code := c.run(t.Context(), t)
-		if log := c.log.String(); code != 0 || out.String() != "done\n" || !strings.Contains(log, want) || !watched && log != "" || strings.HasSuffix(log, "s") {
-			t.Errorf("watched %v: exit code %d, %q, %q", watched, code, out.String(), log)
+	var out bytes.Buffer
+	c := command{args: []string{"call", "speaker", "slow", "-a", "text=done", "--config", config}, stdout: &out}
+	if code := c.run(t.Context(), t); code != 0 || out.String() != "done\n" || c.log.Len() > 0 {
+		t.Errorf("nobody watches: exit code %d, %q, %q", code, out.String(), c.log.String())
+	}
+	// The tool ends when a person has seen that it goes on.
+	over, screen := make(chan struct{}), &shown{more: make(chan struct{}, 1)}
+	config, _ = speakerUntil(t, over)
+	out.Reset()
+	c = command{args: []string{"call", "speaker", "slow", "-a", "text=done", "--config", config}, stdout: &out, stderr: screen, watched: true}
+	ctx, cancel := context.WithCancel(t.Context())
+	var calling sync.WaitGroup
+	defer calling.Wait()
+	defer cancel()
+	calling.Go(func() {
+		if code := c.run(ctx, t); code != 0 || out.String() != "done\n" {
+			t.Errorf("exit code %d, %q", code, out.String())
 		}
+	})
+	screen.wait(t, "s\r", 1) // the end of the first time, and the begin of the second
+	close(over)
+	calling.Wait()
+	if !regexp.MustCompile(`^(\r\x1b\[K[|/\\-] speaker/slow [0-9][0-9a-z.]*s){2,}\r\x1b\[K$`).MatchString(screen.text.String()) {
+		t.Errorf("shown: %q", screen.text.String())
 	}
 }
 
