@@ -1,7 +1,6 @@
 package tenon_test
 
 import (
-	"bytes"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -67,7 +66,7 @@ func TestMisspelledTools(t *testing.T) {
 		if strict {
 			more = "strict: true\n"
 		}
-		var log bytes.Buffer
+		var log lockedBuffer
 		path := misspelledPool(t, more)
 		g := open(t, tenon.Options{Config: path, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
 		if r := g.Check(t.Context(), false); len(r.Broken)+len(r.Warnings) > 0 {

@@ -1,7 +1,6 @@
 package tenon_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -88,7 +87,7 @@ func TestAnnotations(t *testing.T) {
 // TestUndeclaredIsTold: the operator is told of each tool without metadata, once,
 // and gets an entry to paste.
 func TestUndeclaredIsTold(t *testing.T) {
-	var log bytes.Buffer
+	var log lockedBuffer
 	config := "version: 1\nservers:\n" + entry(t, "a", described, "")
 	path := write(t, config)
 	g := open(t, tenon.Options{Config: path, Logger: slog.New(slog.NewTextHandler(&log, nil))})

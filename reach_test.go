@@ -1,7 +1,6 @@
 package tenon_test
 
 import (
-	"bytes"
 	"log/slog"
 	"strings"
 	"testing"
@@ -37,7 +36,7 @@ func TestAgentsThatCannotWork(t *testing.T) {
 		{entry: "{agent: {a2a: " + closed + "}}", probe: "helper agent unreachable"},
 		{entry: "{bundled: thinker}\nsampling: {servers: [helper], model: {base_url: " + closed + "/v1, name: m}}", probe: "sampling OpenAI unreachable"},
 	} {
-		var log bytes.Buffer
+		var log lockedBuffer
 		g, _ := agents(t, "version: 1\nservers:\n  helper: "+tt.entry, tenon.Options{
 			Logger: slog.New(slog.NewJSONHandler(&log, nil)), Bundled: []tenon.Bundled{{Name: "thinker", New: thinks, Meta: map[string]tool.Meta{"think": {Registered: true}}}},
 		})
