@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/egress"
@@ -51,41 +52,43 @@ func TestHTTP(t *testing.T) {
 
 // TestAll keeps the order, asks side by side and gives each no more than its time.
 func TestAll(t *testing.T) {
-	both := make(chan struct{})
-	meet := func(ctx context.Context) (string, error) {
-		select {
-		case both <- struct{}{}:
-		case <-both:
-		case <-ctx.Done():
+	synctest.Test(t, func(t *testing.T) {
+		both := make(chan struct{})
+		meet := func(ctx context.Context) (string, error) {
+			select {
+			case both <- struct{}{}:
+			case <-both:
+			case <-ctx.Done():
+			}
+			return "met", ctx.Err()
 		}
-		return "met", ctx.Err()
-	}
-	slow := func(ctx context.Context) (string, error) {
-		<-ctx.Done()
-		return "", ctx.Err()
-	}
-	got := within(t.Context(), 200*time.Millisecond, []Ask{
-		{Service: "a", Do: meet},
-		{Service: "b", Do: meet},
-		{Service: "c", Do: slow},
-		{Service: "d", Missing: "set D"},
-		{Service: "e", Do: func(context.Context) (string, error) { return "", errors.New("nobody\x1b there") }},
+		slow := func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}
+		got := within(t.Context(), 200*time.Millisecond, []Ask{
+			{Service: "a", Do: meet},
+			{Service: "b", Do: meet},
+			{Service: "c", Do: slow},
+			{Service: "d", Missing: "set D"},
+			{Service: "e", Do: func(context.Context) (string, error) { return "", errors.New("nobody\x1b there") }},
+		})
+		want := []tool.Probe{
+			{Service: "a", State: tool.ProbeOK, Text: "met"},
+			{Service: "b", State: tool.ProbeOK, Text: "met"},
+			{Service: "c", State: tool.ProbeUnreachable, Text: "it did not answer within 200ms"},
+			{Service: "d", State: tool.ProbeNotConfigured, Text: "set D"},
+			{Service: "e", State: tool.ProbeUnreachable, Text: got[4].Text},
+		}
+		for i := range want {
+			if got[i] != want[i] {
+				t.Errorf("%+v, want %+v", got[i], want[i])
+			}
+		}
+		if strings.Contains(got[4].Text, "\x1b") {
+			t.Errorf("%q", got[4].Text)
+		}
 	})
-	want := []tool.Probe{
-		{Service: "a", State: tool.ProbeOK, Text: "met"},
-		{Service: "b", State: tool.ProbeOK, Text: "met"},
-		{Service: "c", State: tool.ProbeUnreachable, Text: "it did not answer within 200ms"},
-		{Service: "d", State: tool.ProbeNotConfigured, Text: "set D"},
-		{Service: "e", State: tool.ProbeUnreachable, Text: got[4].Text},
-	}
-	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("%+v, want %+v", got[i], want[i])
-		}
-	}
-	if strings.Contains(got[4].Text, "\x1b") {
-		t.Errorf("%q", got[4].Text)
-	}
 }
 
 // TestUnreachable is where nothing listens.
