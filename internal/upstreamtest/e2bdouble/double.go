@@ -88,13 +88,17 @@ func New(tb testing.TB) *Double {
 	d.handlers = daemon{d}.envd()
 	srv := httptest.NewServer(d)
 	d.URL = srv.URL
-	tb.Cleanup(func() {
-		close(d.ended)
+	removeAll := func() {
 		for _, m := range d.all() {
 			d.remove(m)
 		}
+	}
+	tb.Cleanup(func() {
+		close(d.ended)
+		removeAll() // which ends the requests that wait for one
 		srv.CloseClientConnections()
 		srv.Close()
+		removeAll() // those that were being made meanwhile
 	})
 	return d
 }

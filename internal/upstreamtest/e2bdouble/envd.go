@@ -317,6 +317,10 @@ func (d daemon) fileFailed(w http.ResponseWriter, err error) {
 
 func (d daemon) readFile(w http.ResponseWriter, r *http.Request) {
 	m := d.machineOf(r.Header)
+	if m == nil { // it has gone since the request came
+		d.fileFailed(w, errGone)
+		return
+	}
 	answer, err := m.ask(order{Do: "read", Path: r.URL.Query().Get("path")})
 	var out struct {
 		Data []byte `json:"data"`
@@ -335,6 +339,10 @@ func (d daemon) readFile(w http.ResponseWriter, r *http.Request) {
 // writeFile takes parts of a form, or a body that is the file.
 func (d daemon) writeFile(w http.ResponseWriter, r *http.Request) {
 	m := d.machineOf(r.Header)
+	if m == nil { // it has gone since the request came
+		d.fileFailed(w, errGone)
+		return
+	}
 	name := r.URL.Query().Get("path")
 	names, err := []string{name}, error(nil)
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/octet-stream") {
