@@ -238,7 +238,7 @@ func TestBreaker(t *testing.T) {
 // that answers is left alone.
 func TestHangingServerIsReplaced(t *testing.T) {
 	r := newRemote(t)
-	p := open(t, upstream.Options{URL: r.URL, HealthCheck: 100 * time.Millisecond, Keep: true})
+	p := open(t, upstream.Options{URL: r.URL, HealthCheck: 200 * time.Millisecond, Keep: true})
 	p.text(t, call("echo", "{}"))
 	seen := r.received.Load()
 	for r.received.Load() < seen+5 {
@@ -260,7 +260,7 @@ func TestHangingChildIsReplaced(t *testing.T) {
 		t.Run(string(isolation), func(t *testing.T) {
 			count := filepath.Join(t.TempDir(), "count")
 			p := start(t, upstreamtest.Script{CountFile: count}, upstream.Options{
-				Isolation: isolation, HealthCheck: 150 * time.Millisecond, Tools: nothing,
+				Isolation: isolation, HealthCheck: 200 * time.Millisecond, Tools: nothing,
 			})
 			old := p.pid(t, "a")
 			waiting := p.wait(t, "a")
