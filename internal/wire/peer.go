@@ -172,6 +172,11 @@ func (p *peer) tell(f func(ctx context.Context)) {
 func (p *peer) end(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.over(err)
+}
+
+// over is end for who holds the lock.
+func (p *peer) over(err error) {
 	if p.err != nil {
 		return
 	}
@@ -180,20 +185,21 @@ func (p *peer) end(err error) {
 	p.session.cancel()
 }
 
-// failAll makes the calls in flight fail.
-func (p *peer) failAll(err error) {
+// endWith is end, and makes the calls in flight fail. It is one step: who hears of the end
+// closes the connection, and the calls would fail for that.
+func (p *peer) endWith(err, calls error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, f := range p.flights {
-		f.cancel(err)
+		f.cancel(calls)
 	}
+	p.over(err)
 }
 
 // shut ends the connection for good: calls in flight fail, nothing new starts.
 // It reports false where that was done before.
 func (p *peer) shut() bool {
-	p.end(ErrClosed)
-	p.failAll(ErrClosed)
+	p.endWith(ErrClosed, ErrClosed)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	first := !p.closing

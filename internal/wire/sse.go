@@ -55,8 +55,7 @@ func NewSSE(ctx context.Context, o HTTPOptions) (*SSE, error) {
 		in.Release()
 		_ = body.Close()
 		cancel(nil)
-		c.end(err)
-		c.failAll(lostAnswer(err))
+		c.endWith(err, lostAnswer(err))
 	})
 	return c, nil
 }

@@ -256,6 +256,28 @@ func TestSSEEnded(t *testing.T) {
 	}
 }
 
+// TestSSEEndedAndClosed has the end noticed, and the client closed for it, while the call
+// in flight is told of it: it is told why the stream ended.
+func TestSSEEndedAndClosed(t *testing.T) {
+	for range 50 {
+		s := newOldServer(t, "/messages?sessionId=1", func(s *oldServer, w http.ResponseWriter, _ *jsonrpc.Message) {
+			w.WriteHeader(http.StatusAccepted)
+			close(s.end)
+		})
+		c := s.dial(t, wire.HTTPOptions{})
+		var watch sync.WaitGroup
+		watch.Go(func() {
+			<-c.Done()
+			_ = c.Close()
+		})
+		_, err := c.Call(t.Context(), &wire.Request{Method: "x"})
+		watch.Wait()
+		if errors.Is(err, wire.ErrClosed) || err == nil || !strings.Contains(err.Error(), "its answer is lost") {
+			t.Fatalf("call in flight: %v", err)
+		}
+	}
+}
+
 // TestSSEPostRefused fails one call where its post does, and ends the client
 // where the server knows nothing of it any more.
 func TestSSEPostRefused(t *testing.T) {
